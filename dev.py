@@ -16,7 +16,8 @@
 
 Virtual environments are made in .venv/ on first use. BLENDER=/path/to/blender (or a command that starts one)
 adds the tests in a real Blender and runs the demo there. BLENDER_SETUP is a command that makes that Blender
-available: `test` runs it beside the other stages, and goes on without a real Blender where it fails.
+available: `test` runs it beside the other stages, and goes on without a real Blender where it fails. All stages run
+at once, in as many processes as there are processors.
 """
 
 import argparse
@@ -38,9 +39,11 @@ sys.path[:0] = [str(TESTS), str(TESTS / "fuzz")]
 
 import sessions  # noqa: E402
 
+import check_architecture  # noqa: E402
 import figures  # noqa: E402
+import run_blender  # noqa: E402
 from environments import ROOT, DevError, environment, fault_of, pytest_folder, quietly, say  # noqa: E402
-from run_blender import Result, kill_group, print_skips, program_command, run_files, run_pytest, wheel_command  # noqa: E402
+from run_blender import Result, program_command, run_files, wheel_command  # noqa: E402
 
 RESULTS = ROOT / ".test-results"
 DIST = ROOT / "dist"
@@ -79,11 +82,6 @@ class Background:
         return self._value
 
 
-def shout(text: str) -> None:
-    """Print what must not be overlooked."""
-    say(f"\n{'!' * 100}\n!!! {text}\n{'!' * 100}\n")
-
-
 # Steps: each is one check that passes or fails
 
 
@@ -104,9 +102,8 @@ def lint(strict: bool = False) -> Result:
     total = Result()
     total.add(step("ruff check", [python, "-m", "ruff", "check", "--quiet", "."]))
     total.add(step("ruff format --check", [python, "-m", "ruff", "format", "--check", "--quiet", "."]))
-    total.add(step("architecture", [python, TESTS / "check_architecture.py"]))
-    over = figures.main(strict)
-    total.add(outcome("figures", "over a bound" if over else ""))
+    total.add(outcome("architecture", "\n".join(check_architecture.violations(ROOT))))
+    total.add(outcome("figures", "over a bound" if figures.main(strict) else ""))
     return total
 
 
@@ -214,12 +211,12 @@ def real(command: str, pattern: str | None) -> Result:
         "ACTIVE_RAGDOLL_PYTEST": str(pytest_folder()),
     }
     # Installing is itself one of these tests, so -k would leave nothing to test.
-    installed = run_pytest([python, "-m", "pytest", str(TESTS / "real")], RESULTS / "real.xml", 900.0, env)
-    say(f"  {installed.counts()} (installing)" + (f"\n{installed.output}" if installed.failed else ""))
-    total = Result()
-    total.add(installed)
+    first, *others = sorted((TESTS / "real").glob("test_*.py"), key=lambda path: path.stem != "test_installed")
+    total = run_files([first], wheel_command(python), RESULTS / "installed", env=env)
     env["ACTIVE_RAGDOLL_INSTALLED"] = "1"
-    total.add(run_files(BLENDER_TESTS, program_command(command, True), RESULTS / "real", env=env, pattern=pattern))
+    beside = Background(lambda: run_files(others, wheel_command(python), RESULTS / "installed", env=env, size=1))
+    total.add(run_files(BLENDER_TESTS, program_command(command), RESULTS / "real", env=env, pattern=pattern))
+    total.add(beside.wait())
     return total
 
 
@@ -227,61 +224,49 @@ def real(command: str, pattern: str | None) -> Result:
 
 
 def test(options: argparse.Namespace) -> int:
-    """All stages, a table of them, and the closing line."""
-    versions = versions_of(options.bpy)
-    chosen = options.only or STAGES
+    """All stages at once, a table of them, and the closing line."""
+    start, versions, chosen = time.monotonic(), versions_of(options.bpy), options.only or STAGES
     shutil.rmtree(RESULTS, ignore_errors=True)
-    setup_command = os.environ.get("BLENDER_SETUP", "") if "real" in chosen else ""
-    setup = Background(lambda: prepare_blender(setup_command)) if setup_command else None
+    RESULTS.mkdir()
     builder = DEFAULT_BPY if DEFAULT_BPY in versions else versions[0]
-    needed = set(versions) if "blender" in chosen else {builder} if {"build", "real"} & set(chosen) else set()
-    # All at once, beside the stages that need no Blender: installing waits for disks and networks.
-    wheels = {version: Background(lambda v=version: environment(v)) for version in needed}
+    setup = Background(prepare_blender) if "real" in chosen else None
+    # The zip comes first, since the tests in a real Blender begin with it and take longest.
+    zipped = Background(lambda: build(environment(builder))) if {"build", "real"} & set(chosen) else None
+    jobs = {"build": zipped.wait} if zipped else {}
+    jobs |= {"real": lambda: real_or_skip(setup, zipped, options.k)} if setup else {}
+    jobs |= {
+        name: job
+        for name, job in (
+            ("lint", lint),
+            ("core", lambda: core(options.k)),
+            ("fuzz", lambda: fuzz_stage(options.nightly)),
+            ("docs", docs),
+        )
+        if name in chosen
+    }
+    for version in versions if "blender" in chosen else ():
+        jobs[version] = lambda v=version: blender(v, environment(v), options.k, options.nightly)
+    stages = {title: Background(job) for title, job in jobs.items()}
     rows = []
-
-    def stage(title: str, job: Callable[[], Result]) -> None:
-        say(f"\n== {title}")
-        start = time.monotonic()
+    for title, stage in stages.items():
         try:
-            result = job()
+            rows.append((title, stage.wait()))
         except DevError as error:
-            result = outcome(title, str(error))
-        result.seconds = time.monotonic() - start
-        rows.append((title, result))
-
-    if "lint" in chosen:
-        stage("lint", lint)
-    if "core" in chosen:
-        stage("core", lambda: core(options.k))
-    if "blender" in chosen:
-        for version in versions:
-            stage(f"bpy {version}", lambda v=version: blender(v, wheels[v].wait(), options.k, options.nightly))
-    if "fuzz" in chosen:
-        stage("fuzz", lambda: fuzz_stage(options.nightly))
-    if "docs" in chosen:
-        stage("docs", docs)
-    if "build" in chosen or "real" in chosen:
-        stage("build", lambda: build(wheels[builder].wait()))
-    if "real" in chosen:
-        stage("real Blender", lambda: real_or_skip(setup, options.k))
-    return summary(rows)
+            rows.append((title, outcome(title, str(error))))
+    return summary(rows, time.monotonic() - start)
 
 
-def prepare_blender(command: str) -> str:
+def prepare_blender() -> str:
     """Run BLENDER_SETUP; the message of its failure, or nothing."""
-    RESULTS.mkdir(exist_ok=True)
-    log = RESULTS / "blender_setup.log"
-    with log.open("wb") as stream:
-        try:
+    command, log = shlex.split(os.environ.get("BLENDER_SETUP", "")), RESULTS / "blender_setup.log"
+    try:
+        with log.open("wb") as stream:
             outputs = {"stdout": stream, "stderr": subprocess.STDOUT, "stdin": subprocess.DEVNULL}
-            process = subprocess.Popen(shlex.split(command), cwd=ROOT, start_new_session=True, **outputs)
-            code = process.wait(SETUP_TIMEOUT)
-        except OSError as error:
-            return str(error)
-        except subprocess.TimeoutExpired:
-            kill_group(process)
-            return f"not ready after {SETUP_TIMEOUT:.0f} s"
-    return "" if code == 0 else f"exit code {code}\n{log.read_text(errors='replace')}"
+            if command:
+                subprocess.run(command, cwd=ROOT, timeout=SETUP_TIMEOUT, check=True, **outputs)
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"{error}\n{log.read_text(errors='replace')}"
+    return ""
 
 
 def fuzz_stage(night: bool) -> Result:
@@ -304,38 +289,35 @@ def fuzz(options: argparse.Namespace) -> int:
     return 1 if sessions.fuzz(command, options.bpy, options.seconds, options.seed).failed else 0
 
 
-def real_or_skip(setup: Background | None, pattern: str | None) -> Result:
+def real_or_skip(setup: Background, zipped: Background, pattern: str | None) -> Result:
     """The tests in a real Blender, where there is one."""
-    command = os.environ.get("BLENDER", "")
-    fault = str(setup.wait()) if setup else ""
-    if fault:
-        shout(f"The real Blender could not be set up, its tests are skipped: {fault}")
-    elif not command:
-        shout("BLENDER is not set: the tests in a real Blender are skipped.")
-    else:
+    command, fault = os.environ.get("BLENDER", ""), setup.wait()
+    zipped.wait()
+    if command and not fault:
         return real(command, pattern)
+    why = f"The real Blender could not be set up: {fault}" if fault else "BLENDER is not set."
+    say(f"\n{'!' * 100}\n!!! {why}\n!!! The tests in a real Blender are skipped.\n{'!' * 100}\n")
     return Result(skipped=1)
 
 
-def summary(rows: list[tuple[str, Result]]) -> int:
-    """Print the table and the closing line; 1 if anything failed."""
+def summary(rows: list[tuple[str, Result]], seconds: float) -> int:
+    """Print the table, what was skipped and why, and the closing line; 1 if anything failed."""
     total = Result()
-    say(f"\n{'stage':<14}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}")
+    say(f"\n{'stage':<14}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds of its processes':>26}")
     for title, result in rows:
         total.add(result)
-        say(f"{title:<14}{result.passed:>8}{result.failed:>8}{result.skipped:>9}{result.seconds:>9.1f}")
-    say(f"{'all':<49}{sum(result.seconds for _, result in rows):>8.1f}\n")
-    print_skips(total)
-    say(total.counts())
+        say(f"{title:<14}{result.passed:>8}{result.failed:>8}{result.skipped:>9}{result.seconds:>26.1f}")
+    say("".join(f"\n  skipped {count}: {reason}" for reason, count in total.skips.items()))
+    say(f"{total.counts()} in {seconds:.1f} s")
     return 1 if total.failed else 0
 
 
-def demo(options: argparse.Namespace, rest: list[str]) -> int:
+def demo(options: argparse.Namespace) -> int:
     """The main job on the bundled human, or on the user's own file."""
     arguments = ["--out", str(Path(options.out).resolve())]
     if options.input:
         arguments += ["--input", str(Path(options.input).resolve())]
-    return in_blender(options.bpy, ROOT / "demo" / "run.py", [*arguments, *rest])
+    return in_blender(options.bpy, ROOT / "demo" / "run.py", [*arguments, *options.rest])
 
 
 def in_blender(version: str, script: Path, arguments: list[str]) -> int:
@@ -385,14 +367,14 @@ def example(options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def bench(options: argparse.Namespace, rest: list[str]) -> int:
+def bench(options: argparse.Namespace) -> int:
     """One benchmark; without a name, the list of them."""
     folder = TESTS / "benchmarks"
     script = folder / f"{options.name}.py"
     if not options.name or not script.is_file():
         names = sorted(p.stem for p in folder.glob("*.py") if not p.name.startswith("_"))
         raise DevError(f"which benchmark? {', '.join(names) or 'there are none'}")
-    return subprocess.run([environment(options.bpy), script, *rest], cwd=ROOT).returncode
+    return subprocess.run([environment(options.bpy), script, *options.rest], cwd=ROOT).returncode
 
 
 def golden(options: argparse.Namespace) -> int:
@@ -413,9 +395,7 @@ def golden_in(version: str, trees: dict[Path, Path]) -> int:
     """Play the golden shots in one Blender, all trees at once, and compare: 1 if they differ or cannot be played.
     version: of bpy, or INSTALLED. trees: file to write -> source tree of the extension; the first is what the
     second is compared with."""
-    commands = [
-        script_command(version, GOLDEN / "shots.py", ["--tree", tree, "--out", path]) for path, tree in trees.items()
-    ]
+    commands = [script_command(version, GOLDEN / "shots.py", [tree, path]) for path, tree in trees.items()]
     jobs = [Background(lambda c=command: fault_of(c)) for command in commands]
     faults = {tree: job.wait() for tree, job in zip(trees.values(), jobs, strict=True)}
     for tree, fault in faults.items():
@@ -436,73 +416,55 @@ def main() -> int:
     """Read the command line and run one command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    sub = commands.add_parser("test", help="run all tests")
-    sub.add_argument("--bpy", nargs="+", default=[DEFAULT_BPY], choices=[*BPY_VERSIONS, "all"])
+
+    def command(name: str, run: Callable, text: str, *bpy: str, many: bool = False, out: bool = False, **named):
+        sub = commands.add_parser(name, help=text)
+        sub.set_defaults(run=run)
+        if bpy:
+            default, count = ([DEFAULT_BPY], {"nargs": "+"}) if many else (DEFAULT_BPY, {})
+            sub.add_argument("--bpy", default=default, choices=bpy, **count)
+        if out:
+            sub.add_argument("--out", default="demo-out", metavar="DIR", help="folder of the results (demo-out)")
+        if named:
+            sub.add_argument("name", nargs="?", metavar="NAME", **named)
+        return sub
+
+    sub = command("test", test, "run all tests", *BPY_VERSIONS, "all", many=True)
     sub.add_argument("--only", nargs="+", choices=STAGES, help="these stages; real builds first")
     sub.add_argument("-k", metavar="PATTERN", help="pytest's -k for core, blender and real")
     sub.add_argument("--nightly", action="store_true", help="every test in every version")
-    sub = commands.add_parser("demo", help="run the main job; further options go to demo/run.py")
-    sub.add_argument("--bpy", default=DEFAULT_BPY, choices=BPY_VERSIONS)
-    sub.add_argument("--out", default="demo-out", metavar="DIR", help="folder of the results (demo-out)")
+    sub = command("demo", demo, "run the main job; further options go to demo/run.py", *BPY_VERSIONS, out=True)
     sub.add_argument("--input", metavar="FILE", help="a character with an action: blend, glb, gltf, fbx, bvh")
-    sub = commands.add_parser("example", help="make an example shot")
-    sub.add_argument("--bpy", default=DEFAULT_BPY, choices=BPY_VERSIONS)
-    sub.add_argument("--out", default="demo-out", metavar="DIR", help="folder of the results (demo-out)")
+    sub = command("example", example, "make an example shot", *BPY_VERSIONS, out=True, help="of an example, or all")
     sub.add_argument("--list", action="store_true", help="what there is")
     sub.add_argument("--clip", action="store_true", help="a film of it as well (MP4)")
-    sub.add_argument("name", nargs="?", default="", metavar="NAME", help="of an example, or all")
-    sub = commands.add_parser("bench", help="run a benchmark; further options go to it")
-    sub.add_argument("--bpy", default=DEFAULT_BPY, choices=BPY_VERSIONS)
-    sub.add_argument("name", nargs="?", default="", metavar="NAME")
-    sub = commands.add_parser("golden", help="compare golden shots with a commit's, bit for bit")
+    command("bench", bench, "run a benchmark; further options go to it", *BPY_VERSIONS, help="of the benchmark")
+    known = (*BPY_VERSIONS, INSTALLED)
+    sub = command("golden", golden, "compare golden shots with a commit's, bit for bit", *known, "all", many=True)
     sub.add_argument("commit", nargs="?", default="HEAD", metavar="COMMIT", help="to compare with (HEAD)")
-    sub.add_argument("--bpy", nargs="+", default=[DEFAULT_BPY], choices=[*BPY_VERSIONS, INSTALLED, "all"])
-    sub = commands.add_parser("fuzz", help="random sessions against what must always hold")
-    sub.add_argument("--bpy", default=DEFAULT_BPY, choices=[*BPY_VERSIONS, INSTALLED])
+    sub = command("fuzz", fuzz, "random sessions against what must always hold", *known)
     sub.add_argument("--seconds", type=float, default=60.0, metavar="N", help="for so long (60)")
     sub.add_argument("--seed", type=int, default=FUZZ_SEED, metavar="S", help="of the first session; others count on")
     sub.add_argument("--only", type=int, nargs="*", metavar="I", help="that one session with these steps only")
-    commands.add_parser("build", help="validate and build dist/*.zip")
-    sub = commands.add_parser("lint", help="check rules, formatting and imports, print figures")
+    command("build", lambda _o: build(environment(DEFAULT_BPY)).failed, "validate and build dist/*.zip")
+    sub = command("lint", lambda o: lint(o.strict).failed, "check rules, formatting and imports, print figures")
     sub.add_argument("--strict", action="store_true", help="figures over their bounds are a failure")
-    commands.add_parser("docs", help="build the manual's site")
-    commands.add_parser("pictures", help="make the manual's pictures of the panels")
-    commands.add_parser("languages", help="bring the catalogues of languages/ in line with what is said")
-    commands.add_parser("format", help="apply ruff's fixes and formatting")
+    command("docs", lambda _o: docs().failed, "build the manual's site")
+    command("pictures", lambda _o: pictures(), "make the manual's pictures of the panels")
+    words = lambda _o: in_blender(DEFAULT_BPY, TESTS / "words.py", [])  # noqa: E731
+    command("languages", words, "bring the catalogues of languages/ in line with what is said")
+    command("format", lambda _o: reformat().failed, "apply ruff's fixes and formatting")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    options, rest = parser.parse_known_args()
-    if rest and options.command not in {"demo", "bench"}:
-        parser.error(f"unknown options: {' '.join(rest)}")
+    options, options.rest = parser.parse_known_args()
+    if options.rest and options.command not in {"demo", "bench"}:
+        parser.error(f"unknown options: {' '.join(options.rest)}")
     try:
-        match options.command:
-            case "test":
-                return test(options)
-            case "demo":
-                return demo(options, rest)
-            case "example":
-                return example(options)
-            case "bench":
-                return bench(options, rest)
-            case "golden":
-                return golden(options)
-            case "fuzz":
-                return fuzz(options)
-            case "build":
-                return 1 if build(environment(DEFAULT_BPY)).failed else 0
-            case "docs":
-                return 1 if docs().failed else 0
-            case "pictures":
-                return pictures()
-            case "languages":
-                return in_blender(DEFAULT_BPY, TESTS / "words.py", [])
-            case "lint":
-                return 1 if lint(options.strict).failed else 0
-            case _:
-                return 1 if reformat().failed else 0
+        return min(1, options.run(options))
     except DevError as error:
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
+        run_blender.stop()
         print("interrupted", file=sys.stderr)
         return 130
 

@@ -12,6 +12,11 @@ def listed(texts, most: int = 3) -> str:
     return f"{shown} and {len(texts) - most} more" if len(texts) > most else shown
 
 
+def named(names, most: int = 3) -> str:
+    """Bones or objects as a message lists them."""
+    return listed((f"'{name}'" for name in names), most)
+
+
 def unforeseen(error: BaseException) -> str:
     """The message about a mistake of ours: a run that went on after it would show a pose of some other frame."""
     if isinstance(error, KeyboardInterrupt):

@@ -8,6 +8,7 @@ quaternion changes the signs of its y and z and nothing else.
 """
 
 import re
+from itertools import combinations
 
 import numpy as np
 
@@ -90,13 +91,12 @@ def plane_of_limbs(tree) -> tuple[np.ndarray | None, float]:
     """
     means = _means(tree)
     found = []
-    for row in tree.rows:
-        for a, b in _alike(tree, tree.children[row]):
-            across = means[a] - means[b]
-            across = across - (across @ tree.up) * tree.up
-            width = np.linalg.norm(across)
-            if width > 0.02 * tree.size:
-                found.append((tree.reach[a] + tree.reach[b], across / width, 0.5 * (means[a] + means[b])))
+    for a, b in _alike(tree):
+        across = means[a] - means[b]
+        across = across - (across @ tree.up) * tree.up
+        width = np.linalg.norm(across)
+        if width > 0.02 * tree.size:
+            found.append((tree.reach[a] + tree.reach[b], across / width, 0.5 * (means[a] + means[b])))
     if not found:
         return None, 0.0
     found.sort(key=lambda item: -item[0])
@@ -122,25 +122,23 @@ def _means(tree) -> np.ndarray:
     return subtree_means(tree.heads, parents)
 
 
-def _alike(tree, rows: list):
+def _alike(tree):
     """Pairs of siblings of about the same reach and about as many bones."""
-    for i, a in enumerate(rows):
-        for b in rows[i + 1 :]:
-            low, high = sorted((tree.reach[a], tree.reach[b]))
-            few, many = sorted((tree.count[a], tree.count[b]))
-            if high > 0.0 and high <= LIKE * low and many <= 1 + LIKE * few:
-                yield a, b
+    for a, b in (pair for row in tree.rows for pair in combinations(tree.children[row], 2)):
+        low, high = sorted((tree.reach[a], tree.reach[b]))
+        few, many = sorted((tree.count[a], tree.count[b]))
+        if high > 0.0 and high <= LIKE * low and many <= 1 + LIKE * few:
+            yield a, b
 
 
 def limb_pairs(tree, normal: np.ndarray, offset: float) -> list:
     """Mirrored limbs (row on the side of `normal`, row on the other) of a plane, longest first."""
     means, result = _means(tree), []
     lateral, mirrored = means @ normal - offset, reflect(means, normal, offset)
-    for row in tree.rows:
-        for a, b in _alike(tree, tree.children[row]):
-            apart = abs(lateral[a] - lateral[b])
-            if lateral[a] * lateral[b] < 0.0 and abs(lateral[a] + lateral[b]) < 0.4 * apart + 0.05 * tree.size:
-                result.append((a, b) if lateral[a] > 0.0 else (b, a))
+    for a, b in _alike(tree):
+        apart = abs(lateral[a] - lateral[b])
+        if lateral[a] * lateral[b] < 0.0 and abs(lateral[a] + lateral[b]) < 0.4 * apart + 0.05 * tree.size:
+            result.append((a, b) if lateral[a] > 0.0 else (b, a))
 
     def order(pair: tuple) -> tuple:
         """Of legs that are as long as each other, those that mirror each other best come first."""

@@ -61,15 +61,11 @@ def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=-1)
 
 
-def _identity_like(q: np.ndarray) -> np.ndarray:
-    identity = np.zeros_like(q)
-    identity[..., 0] = 1
-    return identity
-
-
-def identity(shape: tuple[int, ...] = ()) -> np.ndarray:
+def identity(shape: tuple[int, ...] = (), dtype=np.float64) -> np.ndarray:
     """Identity rotations of shape [*shape, 4]."""
-    return _identity_like(np.empty((*shape, 4)))
+    result = np.zeros((*shape, 4), dtype)
+    result[..., 0] = 1
+    return result
 
 
 def multiply(a: ArrayLike, b: ArrayLike) -> np.ndarray:
@@ -106,7 +102,7 @@ def conjugate(q: ArrayLike) -> np.ndarray:
 def normalize(q: ArrayLike) -> np.ndarray:
     """Quaternions [..., 4] of any length, scaled to unit length; those of zero length become the identity."""
     unit, usable = _unit(as_float(q))
-    return np.where(usable[..., None], unit, _identity_like(unit))
+    return np.where(usable[..., None], unit, identity((), unit.dtype))
 
 
 def rotate(q: ArrayLike, v: ArrayLike) -> np.ndarray:
@@ -243,7 +239,7 @@ def weighted_mean(q: ArrayLike, weights: ArrayLike) -> np.ndarray:
     weights = np.asarray(weights, dtype=q.dtype)
     active = weights.nonzero()[0]
     if len(active) < 2:
-        return q[active[0]].copy() if len(active) else _identity_like(q[0])
+        return q[active[0]].copy() if len(active) else identity(q.shape[1:-1], q.dtype)
     if len(active) < len(q):
         q, weights = q[active], weights[active]
     weights = weights.reshape(-1, *(1,) * (q.ndim - 1))
@@ -270,7 +266,7 @@ def shortest_arc(u: ArrayLike, v: ArrayLike) -> np.ndarray:
     axis, _ = _unit(axis - u * np.sum(u * axis, axis=-1, keepdims=True))
     # Half the angle has the cosine |u + v| / 2 and the sine |u - v| / 2.
     q = np.concatenate([0.5 * _length(total)[..., None], 0.5 * _length(difference)[..., None] * axis], axis=-1)
-    return np.where((u_usable & v_usable)[..., None], q, _identity_like(q))
+    return np.where((u_usable & v_usable)[..., None], q, identity((), q.dtype))
 
 
 def angle_between(a: ArrayLike, b: ArrayLike) -> np.ndarray:

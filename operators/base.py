@@ -1,9 +1,12 @@
 """What all operators have in common: what they act on, why they cannot act now, errors as reports."""
 
+from bpy.props import EnumProperty
+from bpy_extras import view3d_utils
+
 from ..core.blender import interface
 from ..core.blender.interface import redraw
 from ..core.blender.languages import translated
-from ..core.errors import RagdollError, listed
+from ..core.errors import RagdollError
 
 
 class OnArmature:
@@ -73,6 +76,19 @@ class Operator(OnArmature):
         return {"FINISHED"}
 
 
+def choice(name: str, description: str, *items: tuple, **options):
+    """A property that is one of some items (identifier, label, description); the first one unless told otherwise."""
+    return EnumProperty(name=name, description=description, items=items, **options)
+
+
+def ray_below(context, event) -> tuple:
+    """Origin and direction in the world of what is below the pointer in a 3D view."""
+    region = next(r for r in context.area.regions if r.type == "WINDOW")
+    view, at = context.space_data.region_3d, (event.mouse_x - region.x, event.mouse_y - region.y)
+    origin = view3d_utils.region_2d_to_origin_3d(region, view, at)
+    return origin, view3d_utils.region_2d_to_vector_3d(region, view, at)
+
+
 def leave_modal(context, result: set) -> set:
     """Put pointer, status bar and header back after a modal operator; returns its result."""
     context.window.cursor_modal_restore()
@@ -81,8 +97,3 @@ def leave_modal(context, result: set) -> set:
         context.area.header_text_set(None)
     redraw()
     return result
-
-
-def named(names) -> str:
-    """Bones or objects as a message lists them."""
-    return listed(f"'{name}'" for name in names)

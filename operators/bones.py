@@ -9,8 +9,8 @@ from ..core.blender.interface import redraw
 from ..core.blender.languages import translated
 from ..core.blender.physics import body_objects, build, built
 from ..core.blender.tools import bone_tools
-from ..core.errors import RagdollError
-from .base import Operator, leave_modal, named
+from ..core.errors import RagdollError, named
+from .base import Operator, leave_modal
 
 KIND_ITEMS = (
     ("BOTH", "Both", "Rotation and translation"),
@@ -148,18 +148,13 @@ class ACTIVE_RAGDOLL_OT_edit_bodies(Operator, bpy.types.Operator):
             obj.select_set(True)
             return f"Kept the edits of {named(edited)}" if edited else "No body was edited"
         body_objects.begin_editing(obj)
-        self._activate(context, obj)
-
-    def _activate(self, context, obj):
-        """Select the body of the active bone, ready to be moved."""
         bone = interface.active_bone(obj)
         part = built.part_of(obj, bone.name) if bone is not None else None
-        if part is None or not part.body.visible_get():
-            return
-        for other in context.selected_objects:
-            other.select_set(False)
-        part.body.select_set(True)
-        context.view_layer.objects.active = part.body
+        if part is not None and part.body.visible_get():  # that of the active bone is ready to be moved
+            for other in context.selected_objects:
+                other.select_set(False)
+            part.body.select_set(True)
+            layer.objects.active = part.body
 
 
 # ---- weights --------------------------------------------------------------------------------------------------------
@@ -203,7 +198,7 @@ class ACTIVE_RAGDOLL_OT_copy_weights(Operator, bpy.types.Operator):
     def act(self, context, obj):
         others = [other for other in interface.characters(context)[1:] if not other.active_ragdoll.muted]
         for other in others:
-            for name in ("rotation_weight", "translation_weight", "physics_blend"):
+            for name in (*bone_tools.WEIGHTS, "physics_blend"):
                 setattr(other.active_ragdoll, name, getattr(obj.active_ragdoll, name))
         return f"Weights of {named([other.name for other in others])}"
 

@@ -205,18 +205,9 @@ def _bake(options) -> None:
     for text in [*STATE.warnings.get(obj.name, ()), *(bake.notes_on(carried) if carried else ())]:
         print(f"warning: {text}")
     print(f"baked frames {first} to {last} of '{obj.name}' to the action '{obj.active_ragdoll.baked_action.name}'")
-    figures = reports.figures_of(obj, scene, built)
+    figures = reports.figures_of(obj, scene, built) | {"frames": [first, last]} | report
     reports.save(options.output)
-    _report(
-        options,
-        {
-            **figures,
-            "frames": [first, last],
-            **report,
-            **({"controls": carried} if carried else {}),
-            "diagnosis": diagnosis,
-        },
-    )
+    _report(options, figures | ({"controls": carried} if carried else {}) | {"diagnosis": diagnosis})
 
 
 def _choose_drive(obj, options) -> None:
@@ -328,22 +319,19 @@ def _find_armature(scene, file: str, name: str | None):
 
 def _ragdoll_of(obj, scene, options):
     """Build the character's ragdoll: `build.Built`; None where it has one and no option asks for another."""
-    settings = obj.active_ragdoll
-    kept = _apply_profile(obj, options.profile) if options.profile is not None else None
-    bones = options.bones or kept
+    settings, bones = obj.active_ragdoll, options.bones
+    if options.profile is not None:
+        read = profiles.read if options.profile.lower().endswith(".json") else profiles.preset
+        applied = profiles.apply(obj, read(options.profile))
+        print("; ".join([f"profile {options.profile} on '{obj.name}': {applied.text()}", *applied.notes]))
+        if any(bone.active_ragdoll.simulate for bone in obj.pose.bones):
+            bones = bones or "KEEP"
     if settings.is_ragdoll and not bones:
         print(f"'{obj.name}' has a ragdoll: {len(settings.parts)} bodies")
         return None
     built = build.build(obj, scene, bones or "DEFORM")
     print(f"built '{obj.name}': {built.text()}")
     return built
-
-
-def _apply_profile(obj, text: str) -> str | None:
-    """Put a file's or preset's settings on a character; the choice of bones when it says which are simulated."""
-    applied = profiles.apply(obj, profiles.read_or_preset(text))
-    print("; ".join([f"profile {text} on '{obj.name}': {applied.text()}", *applied.notes]))
-    return "KEEP" if any(bone.active_ragdoll.simulate for bone in obj.pose.bones) else None
 
 
 def _check_outputs(options) -> None:

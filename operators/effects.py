@@ -4,7 +4,6 @@ from operator import attrgetter
 
 import bpy
 from bpy.props import EnumProperty, FloatProperty, FloatVectorProperty, IntProperty, StringProperty
-from bpy_extras import view3d_utils
 
 from ..core.blender import interface, runtime
 from ..core.blender.interface import redraw
@@ -17,7 +16,7 @@ from ..core.blender.stack.entries import balance, look_at
 from ..core.blender.tools import story, viewport
 from ..core.blender.tools.story import STANDARD
 from ..core.errors import RagdollError
-from .base import OnArmature, Operator, leave_modal
+from .base import OnArmature, Operator, leave_modal, ray_below
 
 
 class EffectOperator(Operator):
@@ -118,9 +117,9 @@ class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator):
                 runtime.settings_changed(obj)
             return self._end(context, {"CANCELLED"})
         if event.type == "LEFTMOUSE" and event.value == "PRESS" and self._place is None:
-            return self._press(context, *self._ray(context, event))
+            return self._press(context, *ray_below(context, event))
         if self._place is not None and event.type in {"MOUSEMOVE", "LEFTMOUSE", "LEFT_CTRL", "RIGHT_CTRL"}:
-            self._drag(context, *self._ray(context, event), into=event.ctrl)
+            self._drag(context, *ray_below(context, event), into=event.ctrl)
             if event.type == "LEFTMOUSE" and event.value == "RELEASE":
                 return self._end(context, {"FINISHED"})
         return {"RUNNING_MODAL"}
@@ -128,13 +127,6 @@ class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator):
     def cancel(self, context):
         """Blender itself ends the operator."""
         self._end(context, {"CANCELLED"})
-
-    def _ray(self, context, event):
-        region = next(r for r in context.area.regions if r.type == "WINDOW")
-        view = context.space_data.region_3d
-        at = event.mouse_x - region.x, event.mouse_y - region.y
-        origin = view3d_utils.region_2d_to_origin_3d(region, view, at)
-        return origin, view3d_utils.region_2d_to_vector_3d(region, view, at)
 
     def _press(self, context, origin, direction):
         obj = self.subject(context)

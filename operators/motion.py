@@ -5,6 +5,7 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
 
 from ..core.blender import interface, look_at_api
 from ..core.blender.languages import translated
+from ..core.blender.settings import lists
 from ..core.blender.stack import entries, pose_stack, stack_edits
 from ..core.blender.stack.entries import look_at
 from ..core.errors import RagdollError
@@ -143,7 +144,7 @@ class WeightOperator(MotionOperator):
 
     def index(self, obj) -> int:
         """Of the active chain."""
-        return stack_edits.active_index(obj, "look_at")
+        return lists.active_index(obj.active_ragdoll, "look_at")
 
 
 class Transition(WeightOperator):

@@ -53,7 +53,12 @@ class ACTIVE_RAGDOLL_OT_build(Operator, bpy.types.Operator):
         objects = [obj for obj in interface.characters(context) if not obj.active_ragdoll.muted]
         made = []
         for obj in objects:
-            self._let_get_up(obj, context)
+            # A recovery from before the last Remove gets its motion stack back, which was removed too.
+            if stack_edits.gets_up_where_it_lies(obj) and not obj.active_ragdoll.is_ragdoll:
+                try:
+                    stack_edits.ensure(obj, interface.scene_of(obj, context))
+                except RagdollError as error:
+                    self.tell("WARNING", str(error))
         for obj, result in build.build_each(objects, context.scene, self.bones):
             if isinstance(result, RagdollError):
                 self.tell("ERROR", str(result))
@@ -64,14 +69,6 @@ class ACTIVE_RAGDOLL_OT_build(Operator, bpy.types.Operator):
         if objects[0] in made:  # what the sidebar shows
             diagnose.diagnose(objects[0], interface.scene_of(objects[0], context))
         return {"FINISHED"} if made else {"CANCELLED"}
-
-    def _let_get_up(self, obj, context):
-        """Give a recovery from before the last Remove its motion stack back, which was removed too."""
-        if stack_edits.gets_up_where_it_lies(obj) and not obj.active_ragdoll.is_ragdoll:
-            try:
-                stack_edits.ensure(obj, interface.scene_of(obj, context))
-            except RagdollError as error:
-                self.tell("WARNING", str(error))
 
 
 class ACTIVE_RAGDOLL_OT_bind_pose_from_frame(Operator, bpy.types.Operator):

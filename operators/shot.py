@@ -5,7 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
+from bpy.props import BoolProperty, IntProperty, StringProperty
 
 from ..core.blender import bake, interface
 from ..core.blender.bake import actions, controls, plain, travel
@@ -14,10 +14,10 @@ from ..core.blender.languages import translated
 from ..core.blender.physics import built, world
 from ..core.blender.run import reconcile, shot_run, simulate
 from ..core.blender.runtime import STATE
-from ..core.errors import RagdollError
-from .base import OnArmature, Operator, named
+from ..core.errors import RagdollError, named
+from .base import OnArmature, Operator, choice
 
-SLICES = 0.2, 3.0  # [s] at least and at most, of frames between two looks at the keyboard and redraws of the window
+SLICES = 0.5, 3.0  # [s] at least and at most, of frames between two looks at the keyboard and redraws of the window
 REDRAWS = 0.25  # of the time for frames that redraws may take
 PRINT_EVERY = 0.1  # share of the shot between two lines of progress
 
@@ -238,29 +238,25 @@ class ACTIVE_RAGDOLL_OT_free_cache(Operator, bpy.types.Operator):
         scene.frame_set(scene.frame_current)
 
 
-TO = EnumProperty(
-    name="Keys On",
-    description="What gets the keys",
-    items=(
-        (bake.AUTO, "Automatic", "Controls where they carry the bones with bodies, else the bones"),
-        (bake.DEFORM, "Bones", "The bones that move; the rig's own constraints on them are muted"),
-        (
-            bake.CONTROLS,
-            "Controls",
-            "The controls that carry the bones with bodies, which are found by trying them",
-        ),
+TO = choice(
+    "Keys On",
+    "What gets the keys",
+    (bake.AUTO, "Automatic", "Controls where they carry the bones with bodies, else the bones"),
+    (bake.DEFORM, "Bones", "The bones that move; the rig's own constraints on them are muted"),
+    (
+        bake.CONTROLS,
+        "Controls",
+        "The controls that carry the bones with bodies, which are found by trying them",
     ),
 )
 
 
-ROOT_MOTION = EnumProperty(
-    name="Root Motion",
-    description="What carries the way that the character goes over the ground",
-    items=(
-        (travel.STAY, "Body", "The bones of the body, as the animation has it"),
-        (travel.OBJECT, "Object", "The armature object"),
-        (travel.ROOT, "Root Bone", "The topmost bone above the body"),
-    ),
+ROOT_MOTION = choice(
+    "Root Motion",
+    "What carries the way that the character goes over the ground",
+    (travel.STAY, "Body", "The bones of the body, as the animation has it"),
+    (travel.OBJECT, "Object", "The armature object"),
+    (travel.ROOT, "Root Bone", "The topmost bone above the body"),
 )
 
 
@@ -271,45 +267,37 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, SteppingOperator, bpy.types.Operator
     requires = (interface.moved, interface.unbaked)
     verb = "Baking"
 
-    bones: EnumProperty(
-        name="Bones",
-        description="Which bones get keys; the others play their animation afterwards",
-        items=(
-            (bake.ALL, "All", "All that physics and the motion stack move"),
-            (bake.SIMULATED, "Simulated", "Those with bodies"),
-            (bake.SELECTED, "Selected", "Of all those the ones that are selected"),
-        ),
+    bones: choice(
+        "Bones",
+        "Which bones get keys; the others play their animation afterwards",
+        (bake.ALL, "All", "All that physics and the motion stack move"),
+        (bake.SIMULATED, "Simulated", "Those with bodies"),
+        (bake.SELECTED, "Selected", "Of all those the ones that are selected"),
     )
-    frames: EnumProperty(
-        name="Frames",
-        description="Which frames get keys",
-        items=(
-            (bake.RANGE, "Range", "The whole range"),
-            (bake.ACTIVE, "Where Active", "From the first frame that is not the animation's to the last"),
-        ),
+    frames: choice(
+        "Frames",
+        "Which frames get keys",
+        (bake.RANGE, "Range", "The whole range"),
+        (bake.ACTIVE, "Where Active", "From the first frame that is not the animation's to the last"),
     )
-    destination: EnumProperty(
-        name="To",
-        description="Where the keys go",
-        items=(
-            (actions.NEW, "New Action", "A copy of the present action with these keys; the old one is kept"),
-            (actions.CURRENT, "Current Action", "The action itself; its keys of these frames come back with Revert"),
-            (actions.LAYER, "NLA Layer", "A strip over the animation, which goes on below it"),
-        ),
+    destination: choice(
+        "To",
+        "Where the keys go",
+        (actions.NEW, "New Action", "A copy of the present action with these keys; the old one is kept"),
+        (actions.CURRENT, "Current Action", "The action itself; its keys of these frames come back with Revert"),
+        (actions.LAYER, "NLA Layer", "A strip over the animation, which goes on below it"),
     )
     to: TO
     combined: BoolProperty(
         name="Combine",
         description="The layer adds to the animation below it, which can still be edited, instead of replacing it",
     )
-    limbs: EnumProperty(
-        name="Limbs",
-        description="How limbs of a rig with controls are keyed that have switches; others as they can be",
-        items=(
-            (controls.FK, "FK", "By the rotations of their bones' controls"),
-            (controls.IK, "IK", "By the controls of their ends, and poles"),
-            (controls.AS_KEYED, "As Keyed", "As their switches stand at the first frame"),
-        ),
+    limbs: choice(
+        "Limbs",
+        "How limbs of a rig with controls are keyed that have switches; others as they can be",
+        (controls.FK, "FK", "By the rotations of their bones' controls"),
+        (controls.IK, "IK", "By the controls of their ends, and poles"),
+        (controls.AS_KEYED, "As Keyed", "As their switches stand at the first frame"),
     )
     exact_joints: BoolProperty(
         name="Exact Joints",
@@ -370,15 +358,13 @@ class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, SteppingOperator, bpy.types.
     requires = (interface.moved, interface.not_in_edit_mode)
     verb = "Exporting"
 
-    to: EnumProperty(
-        name="To",
-        description="Where the copy goes",
-        items=(
-            ("SCENE", "Objects", "Objects of the scene"),
-            (".glb", "glTF", "A .glb file"),
-            (".fbx", "FBX", "An .fbx file"),
-            (".usdc", "USD", "A .usdc file"),
-        ),
+    to: choice(
+        "To",
+        "Where the copy goes",
+        ("SCENE", "Objects", "Objects of the scene"),
+        (".glb", "glTF", "A .glb file"),
+        (".fbx", "FBX", "An .fbx file"),
+        (".usdc", "USD", "A .usdc file"),
     )
     root_motion: ROOT_MOTION
     filepath: StringProperty(name="File", description="Path of the file", subtype="FILE_PATH", options={"SKIP_SAVE"})

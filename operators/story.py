@@ -1,14 +1,16 @@
 """One button for what happens to a character from this frame on: it is set up and simulated, in one undo step."""
 
 import bpy
-from bpy.props import BoolProperty, FloatProperty
+from bpy.props import BoolProperty, FloatProperty, StringProperty
 from mathutils import Vector
 
 from ..core.blender import interface, preferences
 from ..core.blender.physics import build
 from ..core.blender.run import simulate
-from ..core.blender.tools import story
-from .base import Operator
+from ..core.blender.runtime import STATE
+from ..core.blender.tools import story, viewport
+from ..core.errors import RagdollError
+from .base import OnArmature, Operator, ray_below
 from .shot import Simulating
 
 STEEP = 0.3  # horizontal part of the view's direction below which it says nothing of where a push goes
@@ -31,7 +33,7 @@ class StoryOperator(Simulating):
             if not each.active_ragdoll.is_ragdoll:
                 build.build(each, scene, preferences.chosen("bones"))
             self.happen(context, each, scene)
-        return (self._simulated(scene) if self.simulate else iter_nothing()), scene
+        return self._simulated(scene) if self.simulate else (frame for frame in ()), scene
 
     def _simulated(self, scene):
         yield from simulate.frames(scene)
@@ -45,15 +47,17 @@ class StoryOperator(Simulating):
         return super().finished(context, stopped_at) if self.simulate else {"FINISHED"}
 
 
-def iter_nothing():
-    """No frames."""
-    yield from ()
-
-
 class BlowOperator(StoryOperator):
     """Strikes the active bone of the active character, away from the view."""
 
+    bone: StringProperty(name="Bone", description="Whose body is struck; empty takes the active one, else the heaviest")
     strength: FloatProperty(name="Strength", description="Times the usual one", default=1.0, min=0.0, soft_max=10.0)
+
+    def prepare(self, context):
+        obj = self.subject(context)
+        if self.bone and self.bone not in obj.data.bones:
+            raise RagdollError(f"'{obj.name}' has no bone '{self.bone}'")
+        return super().prepare(context)
 
     def objects(self, context):
         return [self.subject(context)]
@@ -71,7 +75,7 @@ class ACTIVE_RAGDOLL_OT_knock_out_here(BlowOperator, bpy.types.Operator):
     Sets up what that needs: ragdoll, recovery, a floor; and simulates"""
 
     def happen(self, context, obj, scene):
-        bone = story.struck_bone(obj, context.object)
+        bone = story.struck_bone(obj, context.object, self.bone)
         self.warn(story.knock_out(obj, scene, bone, self.blow(context)))
 
 
@@ -81,7 +85,7 @@ class ACTIVE_RAGDOLL_OT_push_here(BlowOperator, bpy.types.Operator):
     bl_label = "Push"
 
     def happen(self, context, obj, scene):
-        self.warn(story.push(obj, scene, story.struck_bone(obj, context.object), self.blow(context)))
+        self.warn(story.push(obj, scene, story.struck_bone(obj, context.object, self.bone), self.blow(context)))
 
 
 class ACTIVE_RAGDOLL_OT_explode_here(StoryOperator, bpy.types.Operator):
@@ -123,3 +127,18 @@ class ACTIVE_RAGDOLL_OT_add_floor(Operator, bpy.types.Operator):
 
     def act(self, context, obj):
         return f"'{story.add_floor(obj, interface.scene_of(obj, context)).name}' is below '{obj.name}'"
+
+
+class ACTIVE_RAGDOLL_OT_story_pie(OnArmature, bpy.types.Operator):
+    """Choose what happens to the character from this frame on; a blow strikes the bone below the pointer"""
+
+    bl_label = "Ragdoll from Here"
+    bl_options = {"INTERNAL"}
+
+    def invoke(self, context, event):
+        obj, found = self.subject(context), None
+        if obj.active_ragdoll.is_ragdoll and context.area.type == "VIEW_3D":
+            ray = ray_below(context, event)
+            found = viewport.picked(obj, interface.scene_of(obj, context), context.view_layer.depsgraph, *ray)
+        STATE.pointed = found[0] if found else ""
+        return bpy.ops.wm.call_menu_pie(name="ACTIVE_RAGDOLL_MT_story_pie")

@@ -4,7 +4,6 @@ import bpy
 
 from ..core.blender.interface import active_armature
 from ..core.blender.runtime import STATE
-from .base import draw_story
 
 MODES = ("Object Mode", "Pose")
 KEY = {"type": "K", "value": "PRESS", "shift": True, "alt": True}  # Blender's own keymaps leave it free
@@ -12,22 +11,37 @@ KEY = {"type": "K", "value": "PRESS", "shift": True, "alt": True}  # Blender's o
 keys: list = []  # (keymap, item), for the preferences
 
 
-class ACTIVE_RAGDOLL_MT_story(bpy.types.Menu):
+STORY = (
+    ("knock_out_here", "GHOST_ENABLED"),
+    ("push_here", "FORCE_WIND"),
+    ("explode_here", "LIGHT_POINT"),
+    ("limp_from_here", "OUTLINER_OB_ARMATURE"),
+    ("follow_from_here", "ARMATURE_DATA"),
+)
+
+
+class StoryMenu:
     """What happens to the character from this frame on"""
 
     bl_label = "Ragdoll from Here"
+    is_pie = False
 
     def draw(self, _context):
-        draw_story(self.layout)
+        layout = self.layout.menu_pie() if self.is_pie else self.layout
+        for name, icon in STORY:
+            button = layout.operator(f"active_ragdoll.{name}", icon=icon)
+            if self.is_pie and hasattr(button, "bone"):
+                button.bone = STATE.pointed
 
 
-class ACTIVE_RAGDOLL_MT_story_pie(bpy.types.Menu):
+class ACTIVE_RAGDOLL_MT_story(StoryMenu, bpy.types.Menu):
     """What happens to the character from this frame on"""
 
-    bl_label = "Ragdoll from Here"
 
-    def draw(self, _context):
-        draw_story(self.layout.menu_pie())
+class ACTIVE_RAGDOLL_MT_story_pie(StoryMenu, bpy.types.Menu):
+    """What happens to the character from this frame on"""
+
+    is_pie = True
 
 
 def _draw_in_context_menu(menu, context) -> None:
@@ -67,9 +81,7 @@ def add() -> None:
     config = bpy.context.window_manager.keyconfigs.addon  # None without windows
     for mode in MODES if config is not None else ():
         keymap = config.keymaps.new(name=mode)
-        item = keymap.keymap_items.new("wm.call_menu_pie", **KEY)
-        item.properties.name = "ACTIVE_RAGDOLL_MT_story_pie"
-        keys.append((keymap, item))
+        keys.append((keymap, keymap.keymap_items.new("active_ragdoll.story_pie", **KEY)))
 
 
 def remove() -> None:

@@ -6,6 +6,7 @@ set now is greyed out, and the first panel says why, in lines that are always th
 
 import re
 import unicodedata
+from operator import attrgetter
 
 from ..core.blender.interface import active_armature, short
 from ..core.blender.languages import translated
@@ -24,16 +25,17 @@ class Sidebar:
     bl_region_type = "UI"
     bl_category = "Ragdoll"
     need_ragdoll = True  # else it can be used before the first build
+    needed = ""  # setting that must be on, or list that must have items, for the panel to be there
 
     def __init_subclass__(cls) -> None:
         name = cls.__name__.partition("_PT_")[2]
         if name:
             cls.bl_label = cls.__dict__.get("bl_label") or name.replace("_", " ").title()
 
-    @staticmethod
-    def is_there(_obj) -> bool:
+    @classmethod
+    def is_there(cls, obj) -> bool:
         """Whether a character has what the panel shows."""
-        return True
+        return not cls.needed or bool(attrgetter(cls.needed)(obj.active_ragdoll))
 
     @classmethod
     def poll(cls, context):
@@ -91,21 +93,6 @@ def wrapped(text: str, letters: int, lines: int = 0) -> list[str]:
 
 def _width(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
-
-
-STORY = (
-    ("knock_out_here", "GHOST_ENABLED"),
-    ("push_here", "FORCE_WIND"),
-    ("explode_here", "LIGHT_POINT"),
-    ("limp_from_here", "OUTLINER_OB_ARMATURE"),
-    ("follow_from_here", "ARMATURE_DATA"),
-)
-
-
-def draw_story(layout) -> None:
-    """Buttons for what happens to the character from this frame on."""
-    for name, icon in STORY:
-        layout.operator(f"active_ragdoll.{name}", icon=icon)
 
 
 def draw_bone_name(layout, obj, bone: str, text: str = "") -> None:

@@ -196,10 +196,7 @@ class RecoveryPart(Part):
     """A panel inside that of the recovery, once it is set up."""
 
     bl_parent_id = "ACTIVE_RAGDOLL_PT_recovery"
-
-    @staticmethod
-    def is_there(obj):
-        return obj.active_ragdoll.recovery.enabled
+    needed = "recovery.enabled"
 
 
 class ACTIVE_RAGDOLL_PT_get_up(RecoveryPart, bpy.types.Panel):

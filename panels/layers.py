@@ -135,10 +135,7 @@ class ACTIVE_RAGDOLL_PT_layer_mask(Part, bpy.types.Panel):
     bl_label = "Mask"
     bl_parent_id = "ACTIVE_RAGDOLL_PT_layers"
     need_ragdoll = False
-
-    @staticmethod
-    def is_there(obj):
-        return active_item(obj.active_ragdoll, "layers") is not None
+    needed = "layers"
 
     def fill(self, _context, obj, column):
         layer, column = active_item(obj.active_ragdoll, "layers"), rows(column)
@@ -249,10 +246,7 @@ class ACTIVE_RAGDOLL_PT_blend_axes(Part, bpy.types.Panel):
     bl_label = "Axes and Inputs"
     bl_parent_id = "ACTIVE_RAGDOLL_PT_blend_spaces"
     need_ragdoll = False
-
-    @staticmethod
-    def is_there(obj):
-        return active_item(obj.active_ragdoll, "blend_spaces") is not None
+    needed = "blend_spaces"
 
     def fill(self, _context, obj, column):
         space, column = active_item(obj.active_ragdoll, "blend_spaces"), rows(column)

@@ -5,6 +5,7 @@ import bpy
 from ..core.blender import look_at_api
 from ..core.blender.interface import bone_field, props, rows, short
 from ..core.blender.languages import translated
+from ..core.blender.settings import lists
 from ..core.blender.stack import entries, stack_edits
 from ..core.errors import RagdollError
 from .base import Part, draw_list, paragraph
@@ -78,10 +79,7 @@ class LookAtPart(Part):
 
     bl_parent_id = "ACTIVE_RAGDOLL_PT_look_at"
     need_ragdoll = False
-
-    @staticmethod
-    def is_there(obj):
-        return len(obj.active_ragdoll.look_at) > 0
+    needed = "look_at"
 
 
 class ACTIVE_RAGDOLL_PT_look_at_entries(LookAtPart, bpy.types.Panel):
@@ -121,9 +119,9 @@ class ACTIVE_RAGDOLL_PT_look_at_weight(LookAtPart, bpy.types.Panel):
         for name in ("enable", "disable"):
             row.operator(f"active_ragdoll.{name}_look_at")
         row.operator("active_ragdoll.set_look_at_weight", text="Set")
-        chain = stack_edits.active_item(obj, "look_at")
+        chain = lists.active_item(obj.active_ragdoll, "look_at")
         try:
-            index = stack_edits.active_index(obj, "look_at")
+            index = lists.active_index(obj.active_ragdoll, "look_at")
             weight = look_at_api.get_look_at_weight(obj, index)
             left = look_at_api.time_to_finish_transition(obj, index)
             layout.label(

@@ -66,6 +66,8 @@ def collected(context) -> list:
     eye = None if view is None else np.array(view.view_matrix.inverted())[:, 3 if view.is_perspective else 2]
     for obj in viewport.shown(context, settings.all_characters):
         here = obj, context.scene, graph
+        if settings.look_at:
+            found.append(viewport.look_at_chains(obj, graph))
         if body_objects.is_editing(obj):  # joints mean nothing while bodies are moved about
             found.append(viewport.lines(*here, Show(settings.bodies, joints=False, limits=False), eye))
             continue
@@ -74,9 +76,6 @@ def collected(context) -> list:
             found.append(viewport.hit_lines(*here))
         if settings.attachments:
             found.append(viewport.attachment_lines(*here))
-    if settings.look_at:
-        chains = viewport.look_at_shown(context, settings.all_characters)
-        found += [viewport.look_at_chains(obj, graph) for obj in chains]
     return [lines for lines in found if lines is not None and len(lines.ends)]
 
 
@@ -146,9 +145,6 @@ class ACTIVE_RAGDOLL_PT_overlay(SetupPart, bpy.types.Panel):
             paragraph(layout, context, text, "ERROR")
         if settings.show and not context.space_data.overlay.show_overlays:
             paragraph(layout, context, "This view shows no overlays: switch on Show Overlays in its header", "INFO")
-        self._draw_editing(layout, context)
-
-    def _draw_editing(self, layout, context):
         editing = body_objects.is_editing(active_armature(context))
         text = "Keep Edited Bodies" if editing else "Edit Bodies"
         layout.operator("active_ragdoll.edit_bodies", text=text, icon="MESH_CUBE", depress=editing)

@@ -78,15 +78,3 @@ def violations(repo: Path) -> list[str]:
             for line, message in module_violations(parts, path.read_text(encoding="utf-8")):
                 found.append(f"{'/'.join(parts)}:{line}: {message}")
     return found
-
-
-def main() -> int:
-    """Print the violations; 1 if there are any."""
-    found = violations(Path(__file__).resolve().parent.parent)
-    for text in found:
-        print(text)
-    return 1 if found else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

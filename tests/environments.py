@@ -68,14 +68,7 @@ def locked(name: str) -> Iterator[None]:
     """Keep other commands from making the same environment: they wait. A lock of a command that died is free again."""
     ENVIRONMENTS.mkdir(exist_ok=True)
     with (ENVIRONMENTS / f"{name}.lock").open("a") as file:
-        if os.name == "nt":
-            import msvcrt
-
-            while True:  # `locking` gives up after ten seconds
-                with contextlib.suppress(OSError):
-                    msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
-                    break
-        else:
+        with contextlib.suppress(ImportError):  # Windows has none
             import fcntl
 
             fcntl.flock(file, fcntl.LOCK_EX)

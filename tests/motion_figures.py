@@ -5,6 +5,8 @@ Speeds count by Froude's number as those of a man of 1.8 m under the Earth's gra
 
 import numpy as np
 
+from core import quaternion
+
 # [s], [m/s], [m/s^2], [deg/s], shares of the height; "seconds" is the least, all others are the most.
 BOUNDS = {
     "seconds": 3.0, "up": 1.3, "down": 0.8, "across": 1.0, "up acc": 11.0, "down acc": 5.5, "across acc": 5.0,
@@ -46,8 +48,7 @@ def center_of_mass(own, places) -> np.ndarray:
 
 def spins(rotations, fps: float) -> np.ndarray:
     """Angular speeds [f - 1, ..] of rotations [f, .., 4] [deg/s]."""
-    cosine = np.abs(np.sum(rotations[:-1] * rotations[1:], axis=-1))
-    return np.degrees(2.0 * np.arccos(np.minimum(cosine, 1.0))) * fps
+    return np.degrees(quaternion.angle_between(rotations[:-1], rotations[1:])) * fps
 
 
 def figures(own, deltas, places, fps: float, gravity: float = 9.81) -> dict:
@@ -56,7 +57,7 @@ def figures(own, deltas, places, fps: float, gravity: float = 9.81) -> dict:
     slow, fast = np.sqrt(size / pull), np.sqrt(size * pull)
 
     def against(a, b):
-        return _product(a * [1.0, -1.0, -1.0, -1.0], b)
+        return quaternion.multiply(quaternion.conjugate(a), b)
 
     mass = smooth(center_of_mass(own, places), fps)
     speed, push = np.diff(mass, axis=0) * fps / fast, np.diff(mass, n=2, axis=0) * fps * fps / pull
@@ -84,10 +85,3 @@ def beyond(found: dict) -> dict:
         name: value for name, value in found.items()
         if (value < BOUNDS[name] if name == "seconds" else value > BOUNDS[name])
     }  # fmt: skip
-
-
-def _product(a, b) -> np.ndarray:
-    """Hamilton products of quaternions [.., 4]."""
-    w, x, y, z = np.moveaxis(a, -1, 0)
-    columns = [(w, -x, -y, -z), (x, w, -z, y), (y, z, w, -x), (z, -y, x, w)]
-    return np.stack([sum(p * b[..., i] for i, p in enumerate(column)) for column in columns], axis=-1)

@@ -10,7 +10,7 @@ import os
 import shlex
 import signal
 import subprocess
-import sys
+import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
@@ -18,21 +18,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from run_in_blender import NO_PYTEST
-
 TESTS = Path(__file__).resolve().parent
-REPO = TESTS.parent
 NO_TESTS_COLLECTED = 5
+JOBS = os.cpu_count() or 1
 
+SLOTS = threading.Semaphore(JOBS)  # of processes at a time, shared by all stages
 # Those that an interrupted run has to take with it: they are in sessions of their own.
 _running: set[subprocess.Popen] = set()
+_stopped = threading.Event()
 
 
 @dataclass
 class Result:
-    """What one test file, or several together, came to."""
+    """What one test file, or several together, came to; the seconds of all their processes."""
 
     passed: int = 0
     failed: int = 0
@@ -43,10 +41,8 @@ class Result:
 
     def add(self, other: "Result") -> None:
         """Add the counts of another result."""
-        self.passed += other.passed
-        self.failed += other.failed
-        self.skipped += other.skipped
-        self.skips += other.skips
+        for name in ("passed", "failed", "skipped", "seconds", "skips"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def counts(self) -> str:
         """The counts as pytest words them."""
@@ -54,26 +50,57 @@ class Result:
 
 
 def read_junit(path: Path) -> Result:
-    """The counts and the reasons of skips in pytest's junit file.
-
-    Raises:
-        OSError, ElementTree.ParseError: there is no complete report.
-    """
+    """The counts and the reasons of skips in pytest's junit file; none where there is no complete report."""
     result = Result()
-    for case in ElementTree.parse(path).iter("testcase"):
-        if case.find("failure") is not None or case.find("error") is not None:
-            result.failed += 1
-        elif (skip := case.find("skipped")) is not None:
-            result.skipped += 1
-            result.skips[skip.get("message", "")] += 1
-        else:
-            result.passed += 1
+    with contextlib.suppress(OSError, ElementTree.ParseError):
+        for case in ElementTree.parse(path).iter("testcase"):
+            if case.find("failure") is not None or case.find("error") is not None:
+                result.failed += 1
+            elif (skip := case.find("skipped")) is not None:
+                result.skipped += 1
+                result.skips[skip.get("message", "")] += 1
+            else:
+                result.passed += 1
     return result
 
 
-def run_pytest(
-    command: list[str], junit: Path, timeout: float, env: dict[str, str] | None = None, files: int = 1
-) -> Result:
+def ended(command: list, log: Path, timeout: float, env: dict[str, str] | None = None) -> tuple[int | None, float]:
+    """Run a command in a free slot, its output in a file; its exit code, None if it was killed, and its seconds."""
+    with SLOTS, log.open("wb") as stream:
+        if _stopped.is_set():
+            return None, 0.0
+        start = time.monotonic()
+        streams = {"stdout": stream, "stderr": subprocess.STDOUT, "stdin": subprocess.DEVNULL}
+        own = os.environ | (env or {})
+        process = subprocess.Popen(
+            list(map(str, command)), cwd=TESTS.parent, env=own, start_new_session=True, **streams
+        )
+        _running.add(process)
+        try:
+            code = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            kill_group(process)
+            _running.discard(process)
+        return code, time.monotonic() - start
+
+
+def stop() -> None:
+    """Kill what runs, and start nothing more."""
+    _stopped.set()
+    for process in tuple(_running):
+        kill_group(process)
+
+
+def kill_group(process: subprocess.Popen) -> None:
+    """Kill the process, and the children a wrapper script has started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
+    process.wait()
+
+
+def run_pytest(command: list, junit: Path, timeout: float, env: dict[str, str] | None = None, files: int = 1) -> Result:
     """Run a command that writes a junit file, and count.
 
     Args:
@@ -85,60 +112,19 @@ def run_pytest(
     """
     junit.parent.mkdir(parents=True, exist_ok=True)
     junit.unlink(missing_ok=True)
-    start = time.monotonic()
     log = junit.with_suffix(".log")
-    with log.open("wb") as stream:
-        process = subprocess.Popen(
-            [*command, f"--junitxml={junit}"],
-            cwd=REPO,
-            stdout=stream,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            env=os.environ | (env or {}),
-            start_new_session=True,
-        )
-        _running.add(process)
-        try:
-            code = process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            kill_group(process)
-            code = None
-        except BaseException:
-            kill_group(process)
-            raise
-        finally:
-            _running.discard(process)
-    output = log.read_text(errors="replace")
-    if code == NO_PYTEST:
-        result = Result(skipped=1, skips=Counter({output.strip().splitlines()[-1]: 1}))
-    elif code == NO_TESTS_COLLECTED:
-        result = Result()
-    else:
-        try:
-            result = read_junit(junit)
-        except (OSError, ElementTree.ParseError):
-            result = Result()
-        if code != 0 and result.failed == 0:
-            # A crash, a time-out, or an error before the first test.
-            result.failed += files
-            reason = f"killed after {timeout:.0f} s" if code is None else f"exit code {code}"
-            output += f"\n{reason}; the report says: {result.counts()}\n"
-        elif code == 0 and not junit.exists():
-            result.failed += 1
-            output += "\nexit code 0, but no report was written\n"
-    result.seconds = time.monotonic() - start
-    result.output = output
+    code, seconds = ended([*command, f"--junitxml={junit}"], log, timeout, env)
+    result, output = read_junit(junit), log.read_text(errors="replace")
+    if code not in (0, NO_TESTS_COLLECTED) and result.failed == 0:
+        # A crash, a time-out, or an error before the first test.
+        result.failed += files
+        reason = f"killed after {seconds:.0f} s" if code is None else f"exit code {code}"
+        output += f"\n{reason}; the report says: {result.counts()}\n"
+    elif code == 0 and not junit.exists():
+        result.failed += 1
+        output += "\nexit code 0, but no report was written\n"
+    result.seconds, result.output = seconds, output
     return result
-
-
-def kill_group(process: subprocess.Popen) -> None:
-    """Kill the process, and the children a wrapper script has started."""
-    if hasattr(os, "killpg"):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    else:
-        process.kill()
-    process.wait()
 
 
 def wheel_command(python: str | Path) -> list[str]:
@@ -146,12 +132,10 @@ def wheel_command(python: str | Path) -> list[str]:
     return [str(python), "-m", "pytest", "--continue-on-collection-errors"]
 
 
-def program_command(blender: str, installed: bool) -> list[str]:
-    """The command that tests files in a Blender program; the files are to be added."""
-    # Factory settings would leave out the installed extension.
-    factory = [] if installed else ["--factory-startup"]
+def program_command(blender: str) -> list[str]:
+    """The command that tests files in a Blender program with its own profile; the files are to be added."""
     script = ["--python-exit-code", "1", "--python", str(TESTS / "run_in_blender.py"), "--"]
-    return [*shlex.split(blender), "--background", *factory, *script, "--continue-on-collection-errors"]
+    return [*shlex.split(blender), "--background", *script, "--continue-on-collection-errors"]
 
 
 def batches(files: list[Path], size: int) -> list[list[Path]]:
@@ -173,8 +157,6 @@ def run_files(
     env: dict[str, str] | None = None,
     pattern: str | None = None,
     marker: str | None = None,
-    timeout: float = 900.0,
-    jobs: int = os.cpu_count() or 1,
     size: int = 6,
 ) -> Result:
     """Run test files in parallel processes, print one line for each and the whole output of those that failed.
@@ -182,12 +164,10 @@ def run_files(
     Args:
         files: the test files.
         command: what runs them, from `wheel_command` or `program_command`.
-        results: folder of the reports.
+        results: folder of the reports, named as the stage.
         env: variables added to the environment.
         pattern: pytest's -k.
         marker: only tests with this marker; files without it are not even started.
-        timeout: seconds for one process.
-        jobs: processes at the same time.
         size: files that share a process.
     """
     select = (["-k", pattern] if pattern else []) + (["-m", marker] if marker else [])
@@ -200,34 +180,20 @@ def run_files(
 
     def run(batch: list[Path]) -> Result:
         junit = results / f"{batch[0].stem}.xml"
-        result = run_pytest([*command, *map(str, batch), *select], junit, timeout, env, len(batch))
+        result = run_pytest([*command, *batch, *select], junit, 900.0, env, len(batch))
         state = "FAIL" if result.failed else "ok" if result.passed else "skip" if result.skipped else "none"
         names = ", ".join(path.stem.removeprefix("test_") for path in batch)
-        line = f"  {state:<4}  {names}: {result.counts()}  {result.seconds:.1f} s"
+        line = f"  {state:<4}  {results.name:<4}  {names}: {result.counts()}  {result.seconds:.1f} s"
         print(line + ("\n" + indent(result.output) if result.failed else ""), flush=True)
         return result
 
     total = Result()
-    if not files:
-        print("  there are no test files")
-    with ThreadPoolExecutor(max(1, jobs)) as pool:
-        try:
-            for result in pool.map(run, batches(files, size)):
-                total.add(result)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in tuple(_running):
-                kill_group(process)
-            raise
+    with ThreadPoolExecutor(JOBS) as pool:
+        for result in pool.map(run, batches(files, size)):
+            total.add(result)
     return total
 
 
 def indent(text: str) -> str:
     """The text set off from the lines around it."""
     return "".join(f"      | {line}\n" for line in text.splitlines())
-
-
-def print_skips(result: Result) -> None:
-    """Say what was skipped and why."""
-    for reason, count in result.skips.items():
-        print(f"  skipped {count}: {reason}")

@@ -1,41 +1,22 @@
-"""Runs pytest inside a Blender program.
+"""Runs pytest inside a Blender: blender --background --python tests/run_in_blender.py -- tests/blender/test_x.py
 
-    blender --background --python-exit-code 1 --python tests/run_in_blender.py -- tests/blender/test_x.py
-
-Uses the pytest of Blender's Python, else the one in the folder that ACTIVE_RAGDOLL_PYTEST names. Without
-either it says so and exits with NO_PYTEST.
+It is the pytest of Blender's Python, else the one in the folder that ACTIVE_RAGDOLL_PYTEST names.
 """
 
-import importlib.util
 import os
 import sys
 import traceback
 
-NO_PYTEST = 77
-
-
-def main() -> int:
-    """The exit code of pytest."""
-    arguments = sys.argv[sys.argv.index("--") + 1 :]
-    folder = os.environ.get("ACTIVE_RAGDOLL_PYTEST")
-    if importlib.util.find_spec("pytest") is None and folder:
-        # Last, so that nothing of Blender's own is hidden by it.
-        sys.path.append(folder)
-    if importlib.util.find_spec("pytest") is None:
-        print(f"SKIPPED: the Python of this Blender ({sys.executable}) has no pytest", file=sys.stderr)
-        return NO_PYTEST
+code = 1
+try:
+    # Last, so that nothing of Blender's own is hidden by it.
+    sys.path.append(os.environ.get("ACTIVE_RAGDOLL_PYTEST", ""))
     sys.dont_write_bytecode = True
     import pytest
 
-    return int(pytest.main(arguments))
-
-
-if __name__ == "__main__":
-    try:
-        code = main()
-    except BaseException:
-        traceback.print_exc()
-        code = 1
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    code = int(pytest.main(sys.argv[sys.argv.index("--") + 1 :]))
+except BaseException:
+    traceback.print_exc()
+sys.stdout.flush()
+sys.stderr.flush()
+os._exit(code)

@@ -17,6 +17,7 @@ import bpy
 ROOT = Path(__file__).resolve().parents[1]
 NOT_SHOWN = ("operators/command_line.py", "operators/farm.py", "operators/reports.py", "core/anatomy/names.py")
 CONSOLE = {"print", "findall", "ValueError", "TypeError", "NotImplementedError", "UsageError", "compile", "TypeVar"}
+CONSOLE |= {"namedtuple"}
 SHOWN = {"text", "zero"}  # arguments whose texts are shown, whatever they look like
 LABEL = re.compile(r"[A-Z][a-z]+(-[a-z]+)?")  # one word, as fields and buttons are named
 SENTENCE = re.compile(r"(?=.*[A-Za-z]{3})[^.].* .*", re.DOTALL)  # a name of data out of sight begins with a dot

@@ -26,6 +26,7 @@ _NEXT |= {role: (role,) for role in (roles.FINGER, roles.THUMB, roles.TOE, roles
 _NEXT |= {role: (role, *roles.TRUNK[i + 1 : i + 3]) for i, role in enumerate(roles.TRUNK[1:4], 1)}
 _NEXT[roles.PELVIS] = roles.SPINE, roles.CHEST
 _PREVIOUS = {below: above for above, below in _LIMBS[:-1]}
+_BETWEEN = roles.TWIST, roles.HELPER, roles.GENERIC
 
 
 @dataclass(frozen=True)
@@ -209,8 +210,7 @@ def _following(anatomy, parents) -> list:
                     found[ancestor], ranks[ancestor] = [], rank
                 if rank == ranks[ancestor]:
                     found[ancestor].append(bone)
-            # Twist bones and stubs lie between; bones of the body do not.
-            if anatomy.roles[ancestor] not in (roles.TWIST, roles.HELPER, roles.GENERIC):
+            if anatomy.roles[ancestor] not in _BETWEEN:
                 break
     return found
 
@@ -231,10 +231,12 @@ def joint_frame(bone, anatomy, parents, heads, directions, axes: Axes) -> JointF
         bend_to = unit(heads[next(hips, bone)] - heads[bone])  # which is in the plane of the leg
         bend_to = axes.forward if bend_to is None else bend_to
     expected = unit(quaternion.cross(along, bend_to))
-    before = _bone_before(bone, anatomy, parents)
+    # Twist bones and stubs lie between; bones of the body do not.
+    before = next((row for row in path_to_root(parents, bone)[1:] if anatomy.roles[row] not in _BETWEEN), None)
+    follows = _PREVIOUS.get(role), roles.SHANK if role == roles.SHANK else None  # a spider has several knees
     if expected is None or np.linalg.norm(quaternion.cross(along, bend_to)) < 0.1:
         expected = unit(across(axes.left, along)) if abs(axes.left @ along) < 0.9 else unit(across(axes.up, along))
-    if before is None:
+    if before is None or anatomy.roles[before] not in follows:
         return JointFrame(_frame(expected, along), float("nan"))
     upper = unit(heads[bone] - heads[before])
     upper = directions[before] if upper is None else upper
@@ -259,16 +261,6 @@ def joint_frame(bone, anatomy, parents, heads, directions, axes: Axes) -> JointF
 def _frame(x, y) -> np.ndarray:
     x = unit(across(x, y))
     return np.stack([x, y, quaternion.cross(x, y)], axis=1)
-
-
-def _bone_before(bone, anatomy, parents):
-    """The ancestor whose limb this bone continues, or None."""
-    for ancestor in path_to_root(parents, bone)[1:]:
-        if anatomy.roles[ancestor] not in (roles.TWIST, roles.HELPER, roles.GENERIC):
-            role = anatomy.roles[bone]
-            follows = _PREVIOUS.get(role), roles.SHANK if role == roles.SHANK else None  # a spider has several knees
-            return ancestor if anatomy.roles[ancestor] in follows else None
-    return None
 
 
 def _bends_to(role, human, anatomy, side, along, heads, axes: Axes) -> np.ndarray:
@@ -326,13 +318,9 @@ def is_impossible(anatomy, parents, heads, tails) -> bool:
         ways = limb_directions(anatomy, parents, heads, tails)[rows]
         if np.linalg.norm(ways.mean(axis=0)) > ALIKE:
             return True
-    return _in_one_line(parents, np.asarray(heads, dtype=float))
-
-
-def _in_one_line(parents, heads) -> bool:
     children = np.bincount([parent for parent in parents if parent >= 0], minlength=len(parents))
     limbs = sum(children[i] == 0 and parent >= 0 and children[parent] == 1 for i, parent in enumerate(parents))
-    return limbs >= LIMBS and _breadth(heads) < LINE
+    return limbs >= LIMBS and _breadth(np.asarray(heads, dtype=float)) < LINE
 
 
 def _breadth(heads) -> float:

@@ -159,8 +159,7 @@ def joint_limits(anatomy, parents, heads, tails, bones, body_parents, vertices=N
         vertices: for each bone the vertices [k, 3] that it dominates, or None [n]; tell where feet without toes point.
     """
     heads, tails = np.asarray(heads, dtype=float), np.asarray(tails, dtype=float)
-    if anatomy.parents is not None:
-        parents = anatomy.parents
+    parents = roles.body_parents(anatomy, parents)
     found = joint_ranges(anatomy, bones, body_parents)
     if not any(found):
         return found
@@ -187,8 +186,10 @@ def _limits(anatomy, bone, limits, parents, heads, directions, own) -> JointLimi
         turns = turns[::-1]
     high = np.radians(np.clip((limits.flexion, turns[0], sideways[0]), 0.0, 179.0))
     low = -np.radians(np.clip((limits.extension, turns[1], sideways[1]), 0.0, 179.0))
-    if limits.joint == CONE:
-        _narrow(low, high)
+    losses = [max(high[i] - NARROW, 0.0) + max(-low[i] - NARROW, 0.0) for i in (0, 2)]
+    if limits.joint == CONE and min(losses) > 0.0:  # one swing has to be inside: the one that loses less
+        axis = (0, 2)[int(np.argmin(losses))]
+        low[axis], high[axis] = max(low[axis], -NARROW), min(high[axis], NARROW)
     return JointLimits(limits.joint, frame.rotation, low, high)
 
 
@@ -216,14 +217,6 @@ def _from_bind(role, human, limits, frame, own, mirror):
         limits = replace(limits, flexion=flexion, extension=extension)
         return replace(limits, outward=limits.outward - apart, inward=limits.inward + apart)
     return limits
-
-
-def _narrow(low, high) -> None:
-    """Bring one swing of a cone's limits [3] inside `NARROW`: the one that loses less."""
-    losses = [max(high[i] - NARROW, 0.0) + max(-low[i] - NARROW, 0.0) for i in (0, 2)]
-    if min(losses) > 0.0:
-        axis = (0, 2)[int(np.argmin(losses))]
-        low[axis], high[axis] = max(low[axis], -NARROW), min(high[axis], NARROW)
 
 
 # ---- postures -------------------------------------------------------------------------------------------------------
@@ -290,7 +283,7 @@ def body_of(anatomy, parents, heads, tails, turns, vertices=None) -> Body | None
     """A bind pose, of what `limits.joint_limits` takes and the bones' own axes [n, 4]; None for all but humans."""
     if anatomy.kind != roles.HUMAN:
         return None
-    parents = parents if anatomy.parents is None else anatomy.parents
+    parents = roles.body_parents(anatomy, parents)
     directions = axes.limb_directions(anatomy, parents, heads, tails, vertices)
     own = axes.character_axes(anatomy, heads, tails, directions)
     return own and Body(anatomy, parents, np.asarray(heads, dtype=float), directions, own, turns)

@@ -77,7 +77,12 @@ def human_shares(table: str, anatomy: roles.Anatomy, parents, bones, volumes) ->
     """
     volumes = np.asarray(volumes, dtype=float)
     segments = _segments(anatomy, parents)
-    carrier = _carriers(parents, bones)
+    own = {int(bone): i for i, bone in enumerate(bones)}
+    carrier = np.zeros(
+        len(parents), dtype=int
+    )  # of each bone: its own body, else its nearest ancestor's, else the first
+    for bone, parent in enumerate(parents):
+        carrier[bone] = own.get(bone, carrier[parent] if parent >= 0 else 0)
     percent = TABLES[table]
     shares = np.zeros(len(bones))
     for segment in _SEGMENTS:
@@ -98,15 +103,6 @@ def _segments(anatomy, parents) -> list:
         else:
             found.append((segment, roles.CENTER if segment in _CENTRAL else anatomy.sides[bone]))
     return found
-
-
-def _carriers(parents, bones) -> np.ndarray:
-    """Body [n] that carries each bone: its own, else its nearest ancestor's, else the first."""
-    own = {int(bone): i for i, bone in enumerate(bones)}
-    carrier = np.zeros(len(parents), dtype=int)
-    for bone, parent in enumerate(parents):
-        carrier[bone] = own.get(bone, carrier[parent] if parent >= 0 else 0)
-    return carrier
 
 
 def _bodies_of(segment, side, segments, carrier, bones) -> list:
@@ -250,7 +246,7 @@ def human_strengths(anatomy: roles.Anatomy, parents, mass: float, height: float)
     for name, value in (("mass", mass), ("height", height)):
         if not (np.isfinite(value) and value > 0.0):
             raise RagdollError(f"Strengths need a positive {name}, got {value:g}")
-    parents = np.asarray(parents if anatomy.parents is None else anatomy.parents, dtype=int)
+    parents = roles.body_parents(anatomy, parents)
     rows = [_UNKNOWN] * len(parents)
     for bone in from_the_roots(parents):
         above = rows[parents[bone]] if parents[bone] >= 0 else _UNKNOWN

@@ -8,8 +8,10 @@ of several makers, Source. Names in Japanese (MMD) have a table of their own.
 
 import re
 import unicodedata
+from collections import Counter
 from functools import lru_cache
 from itertools import takewhile
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -99,23 +101,15 @@ _BIPED = re.compile(r"^(?:valve[ ._]*biped[ ._]*)?bip(?:ed)?[ ._]*\d*", re.IGNOR
 _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 # Of several words in one name the first in this order speaks: "LeftHandIndex1" is a finger.
 _PRECEDENCE = (r.EYE, r.EAR, r.JAW, r.HELPER, r.TWIST, r.GENERIC, r.THUMB, r.FINGER, r.TOE)
-_EACH_SIDE = ("left", "right")
 
 
 def read(names: list) -> list[Name]:
     """What each of a skeleton's names says; a first word that most of them share ("Hero_Hips") is left out."""
-    firsts: dict = {}
-    for name in names:
-        word = _first_word(name)
-        firsts[word] = firsts.get(word, 0) + 1
-    common = max(firsts, key=firsts.get) if firsts else ""
-    shared = firsts.get(common, 0) > max(3, 0.5 * len(names)) and common not in _VOCABULARY and common not in _SIDES
+    words = (_PARTS.search(name.rsplit(":", 1)[-1]) for name in names)
+    firsts = Counter(word.group().lower() if word else "" for word in words)
+    common, times = max(firsts.items(), key=itemgetter(1), default=("", 0))
+    shared = times > max(3, 0.5 * len(names)) and common not in _VOCABULARY and common not in _SIDES
     return [read_name(name, common if shared else "") for name in names]
-
-
-def _first_word(name: str) -> str:
-    found = _PARTS.search(name.rsplit(":", 1)[-1])
-    return found.group().lower() if found else ""
 
 
 @lru_cache(maxsize=4096)
@@ -124,8 +118,7 @@ def read_name(name: str, common: str = "") -> Name:
     name = unicodedata.normalize("NFKC", name).strip()
     japanese = _read_japanese(name)
     if japanese is not None:
-        meaning, side, number = japanese
-        return Name(meaning, side, number)
+        return japanese
     prefix, rest = _PREFIX.match(name).groups()
     if prefix and prefix[:3].upper() != "DEF":
         return Name(r.HELPER)
@@ -161,12 +154,9 @@ def read_name(name: str, common: str = "") -> Name:
 
 
 def _take_side(words: list) -> tuple[str | None, list]:
-    """The side among the words, and the words without it: whole words first, then the last single letter.
-
-    In "r_toe.L" the r is for rear, so the letter at the end counts.
-    """
+    """The side among the words, and the words without it: whole words first, then the last letter ("r_toe.L")."""
     for i, word in enumerate(words):
-        if word in _EACH_SIDE:
+        if word in ("left", "right"):
             return _SIDES[word], words[:i] + words[i + 1 :]
     for i in range(len(words) - 1, -1, -1):
         if words[i] in _SIDES and (len(words) > 1 or words[i] in ("l", "r")):
@@ -201,7 +191,9 @@ def _meaning(words: list) -> tuple[str | None, bool | None]:
             count, front = 1, _FRONT[words[i]]
         else:
             count = 1
-            inner = _split_glued(words[i])
+            word = words[i]
+            pairs = ((_VOCABULARY.get(word[:cut]), _VOCABULARY.get(word[cut:])) for cut in range(3, len(word) - 2))
+            inner = next((pair for pair in pairs if None not in pair), None)  # two known words in one: "headnub"
             if inner is not None:
                 found += inner
             elif words[i] not in _NOISE:
@@ -217,16 +209,6 @@ def _meaning(words: list) -> tuple[str | None, bool | None]:
     if found[0] == TRUNK and len(found) > 1 and found[1] == ROOT:
         return TRUNK, front
     return found[-1], front
-
-
-@lru_cache(maxsize=4096)
-def _split_glued(word: str) -> tuple | None:
-    """Two known words in one, such as "headnub"."""
-    for cut in range(3, len(word) - 2):
-        pair = _VOCABULARY.get(word[:cut]), _VOCABULARY.get(word[cut:])
-        if None not in pair:
-            return pair
-    return None
 
 
 # Homologous bones of front and hind legs.
@@ -271,8 +253,8 @@ _PATTERNS = (
 _PATTERNS = tuple((meaning, re.compile(pattern)) for meaning, pattern in _PATTERNS)
 
 
-def _read_japanese(name: str) -> tuple | None:
-    """Meaning (or None), side (or None) and number (or None) of a Japanese name in NFKC; None for other names."""
+def _read_japanese(name: str) -> Name | None:
+    """What a Japanese name in NFKC says; None for other names."""
     if not _JAPANESE.search(name):
         return None
     side = next((side for word, side in _JAPANESE_SIDES if word in name), None)
@@ -283,7 +265,7 @@ def _read_japanese(name: str) -> tuple | None:
     numbers = re.findall(r"\d+", name)
     word = re.sub(r"^[左右]|[._][LR]$|[._]\d{3}$", "", name)
     meaning = next((meaning for meaning, pattern in _PATTERNS if pattern.search(word)), None)
-    return meaning, side, int(numbers[-1]) if numbers else None
+    return Name(meaning, side, int(numbers[-1]) if numbers else None)
 
 
 _TWIN = re.compile(r"D(?=(?:[._][LR])?$)")
@@ -329,10 +311,13 @@ def settle_limbs(tree: Tree, read: list[Name]) -> tuple[dict, dict]:
         role = _role(word, above, below[row], (_JOINT.get(word), read[row].side) in strong)
         if word == LEG and role == r.THIGH and r.THIGH in below[row]:
             # A "leg" above an "upper leg": where it is long it is the thigh, and the names are one bone off.
-            role = _first_of_leg(tree, row, words)
-            if role == r.THIGH:
+            named = next(item for item in tree.subtree(row)[1:] if words[item] == r.THIGH)
+            own, other = (tree.ends[bone] - tree.heads[bone] for bone in (row, named))
+            if own @ own > 0.25 * (other @ other):
                 shifted[row] = None
-        elif parent in shifted or (parent in leg_of and _under(tree, row, shifted)):
+            else:
+                role = r.HELPER
+        elif any(item in shifted for item in tree.ancestors(row)):
             role = {r.THIGH: r.SHANK, r.SHANK: r.FOOT, r.FOOT: r.TOE}.get(role, role)
         elif role in _ONCE and role == above:
             role = r.TWIST  # the second half of a bone in two parts
@@ -353,10 +338,6 @@ def _below(tree, words: dict) -> dict:
             result[parent] |= result[row]
             result[parent].add(words[row])
     return result
-
-
-def _under(tree, row: int, rows: dict) -> bool:
-    return bool(rows) and any(item in rows for item in tree.ancestors(row))
 
 
 def _role(word, above, below: set, taken: bool) -> str | None:
@@ -392,13 +373,6 @@ def _role(word, above, below: set, taken: bool) -> str | None:
     return word if word in _OF_LEG + _OF_ARM or word in (r.TOE, r.WING) else None
 
 
-def _first_of_leg(tree, row: int, words: dict) -> str:
-    """THIGH where a bone above the one named so is long enough to be it, else HELPER."""
-    named = next(item for item in tree.subtree(row)[1:] if words[item] == r.THIGH)
-    own, other = tree.ends[row] - tree.heads[row], tree.ends[named] - tree.heads[named]
-    return r.THIGH if own @ own > 0.25 * (other @ other) else r.HELPER
-
-
 # ---- pelvis, spine, chest, neck, head and tail ----------------------------------------------------------------------
 _SOFT = (TRUNK, ROOT, None)
 
@@ -414,14 +388,15 @@ def settle_trunk(tree: Tree, words: list, sides: list, limbs: dict, found: Struc
     arms = _first(tree, limbs, sides, (r.CLAVICLE, r.UPPER_ARM, r.WING))
     roles, pelvis = _pelvis(tree, words, legs, found)
     head = _head(tree, words, arms, found)
-    path = [row for row in _path(tree, head, pelvis) if row not in limbs]
+    stop = tree.ancestors(pelvis)
+    path = [row for row in takewhile(lambda row: row not in stop, tree.ancestors(head)) if row not in limbs][::-1]
     _along(tree, words, roles, path, head, arms)
     ahead = tree.heads[head] - tree.heads[path[0] if path else pelvis] if head >= 0 else np.zeros(3)
-    on_path = {*path, *tree.ancestors(pelvis)}
+    on_path = {*path, *stop}
     for row in tree.rows:
         if row in roles or row in limbs or words[row] not in (TRUNK, ROOT, r.CHEST, r.NECK, r.HEAD, r.PELVIS):
             continue
-        roles[row] = _beside(tree, words, row, pelvis, ahead, roles, on_path)
+        roles[row] = _beside(tree, words, row, ahead, roles, on_path)
     return roles
 
 
@@ -478,12 +453,6 @@ def _head(tree: Tree, words: list, arms: dict, found: Structure) -> int:
     return row
 
 
-def _path(tree: Tree, head: int, pelvis: int) -> list:
-    """Rows from above the pelvis, or from the root, to the head."""
-    stop = set(tree.ancestors(pelvis))
-    return list(takewhile(lambda row: row not in stop, tree.ancestors(head)))[::-1]
-
-
 def _along(tree: Tree, words: list, roles: dict, path: list, head: int, arms: dict) -> None:
     """Spine, chest and neck along a path; a neck begins at a bone named so or beyond the arms."""
     if not path:
@@ -515,7 +484,7 @@ def _reaches(tree: Tree, row: int, shoulders: np.ndarray) -> bool:
     return (shoulders - tree.heads[row]) @ line > 0.1 * (line @ line)
 
 
-def _beside(tree: Tree, words: list, row: int, pelvis: int, ahead: np.ndarray, roles: dict, on_path: set) -> str:
+def _beside(tree: Tree, words: list, row: int, ahead: np.ndarray, roles: dict, on_path: set) -> str:
     """A bone named as of the trunk that is not on the way from pelvis to head: a tail, or a helper."""
     parent = tree.parent[row]
     if words[row] not in (TRUNK, r.CHEST, r.NECK) or row in on_path:

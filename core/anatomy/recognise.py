@@ -8,7 +8,7 @@ from itertools import takewhile
 
 import numpy as np
 
-from ..errors import RagdollError, listed
+from ..errors import RagdollError, named
 from ..skeleton import nearest_ancestors, path_to_root
 from . import names as naming
 from . import roles as r
@@ -44,14 +44,21 @@ def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, end
     _check(names, parents, heads, tails, deform)
     read = naming.read(names)
     notes: list = []
-    body, own = _body(names, parents, read, deform), _own(read, deform)
+    body = _body(names, parents, read, deform)
+    # What may carry a part of the mesh: by the bones' flags, in a generated rig by their names too.
+    own = np.array(np.ones(len(read)) if deform is None else deform, dtype=bool)
+    if sum(name.deform for name in read) >= GENERATED:
+        own &= np.array([name.deform for name in read], dtype=bool)
     led = _led(parents, read, body, ends)
     core = next((i for i, name in enumerate(read) if body[i] and name.meaning == r.PELVIS), -1)
     up = _upright(read, heads, np.asarray(up, dtype=float), body)
     tree = Tree(_by_twins(names, parents, body, led), heads, tails, up, body, core)
     found = examine(tree)
     read = _front_legs(tree, read, found)
-    telling = _telling([read[i] for i in tree.rows], found)
+    # Whether names say what the bones are: of enough main bones, or of enough of a body without limbs.
+    of_body, along = [read[i] for i in tree.rows], (TRUNK, *naming.MIDDLE, r.TAIL, r.JAW)
+    telling = len({(name.meaning, name.side) for name in of_body if _main(name)}) >= TELLING
+    telling |= found.kind == r.CREATURE and sum(name.meaning in along for name in of_body) >= TELLING
     sides = _sides(tree, names, read, found, telling, notes)
     roles, certainty = _roles(tree, names, read, sides, found, telling, notes)
     for i, name in enumerate(read):
@@ -63,7 +70,14 @@ def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, end
     kind = _kind(tree, roles, sides, found, telling)
     attached = _attach_ends(tree, roles, sides)
     order, above = _order(tree, roles, sides), _parents(tree, parents, own)
-    _fill_notes(names, roles, attached, kind, notes)
+    if attached:
+        beside = named((names[row] for row in attached), 6)
+        notes.append(f"Not below the body in the hierarchy, taken with the bone they stand next to: {beside}")
+    generic = [name for name, role in zip(names, roles, strict=True) if role == r.GENERIC]
+    if generic:
+        notes.append(f"{len(generic)} of {len(names)} bones stay generic: {named(generic, 6)}")
+    if kind == r.CREATURE:
+        notes.append("Neither two legs and two arms on an upright trunk nor four legs: treated as a creature")
     grounded = _ground_roots(tree, parents, read, roles)
     return r.Anatomy(tuple(roles), tuple(sides), order, kind, certainty, notes, above, grounded, tuple(led))
 
@@ -91,11 +105,17 @@ def _body(names: list, parents, read: list, deform) -> np.ndarray:
         # A root or pelvis without weights still is one, where no bone with weights has its place.
         named = [name.meaning in _MAIN and (name.meaning, name.side) not in taken for name in read]
         mask &= deform | np.array(named, dtype=bool)
-    _leave_out_twins(names, mask)
+    # The plain leg bones of a MikuMikuDance model go where they have "D" twins with the weights.
+    row = {name: i for i, name in enumerate(names)}
+    for i, name in enumerate(names):
+        if mask[i] and naming.follows_twin(name) and naming.plain(name) in row:
+            mask[row[naming.plain(name)]] = False
     # What hangs on a control and has no name of its own belongs to it.
     nearest = nearest_ancestors(parents, mask)
-    telling = np.array([meaning is not None for meaning in meanings], dtype=bool)
-    below = _with_below(parents, telling & mask)
+    below = np.zeros(len(names), dtype=bool)
+    for i in np.flatnonzero(mask):
+        if meanings[i] is not None:
+            below[path_to_root(parents, i)] = True
     on_control = np.array([parent >= 0 and meanings[parent] == r.HELPER for parent in parents], dtype=bool)
     return mask & (below | ~on_control | (nearest >= 0))
 
@@ -109,22 +129,6 @@ def _upright(read: list, heads: np.ndarray, up: np.ndarray, body: np.ndarray) ->
     down = heads[bottoms].mean(axis=0) - heads[tops].mean(axis=0)
     length = float(np.linalg.norm(down))
     return -down / length if length > 0.0 and down @ up > -0.3 * length else up
-
-
-def _leave_out_twins(names: list, mask: np.ndarray) -> None:
-    """Drop the plain leg bones of a MikuMikuDance model that has "D" twins with the weights."""
-    row = {name: i for i, name in enumerate(names)}
-    for i, name in enumerate(names):
-        if mask[i] and naming.follows_twin(name) and naming.plain(name) in row:
-            mask[row[naming.plain(name)]] = False
-
-
-def _with_below(parents, mask: np.ndarray) -> np.ndarray:
-    """Bones of a mask and all above them."""
-    result = mask.copy()
-    for i in np.flatnonzero(mask):
-        result[path_to_root(parents, i)] = True
-    return result
 
 
 def _led(parents, read: list, body: np.ndarray, ends) -> dict:
@@ -162,22 +166,6 @@ def _by_twins(names: list, parents, body: np.ndarray, led: dict) -> np.ndarray:
     return result
 
 
-def _own(read: list, deform) -> np.ndarray:
-    """Which bones [n] may carry a part of the mesh: by their flags, in a generated rig by their names too."""
-    result = np.ones(len(read), dtype=bool) if deform is None else np.asarray(deform, dtype=bool)
-    if sum(name.deform for name in read) >= GENERATED:
-        result = result & np.array([name.deform for name in read], dtype=bool)
-    return result
-
-
-def _telling(read: list, found) -> bool:
-    """Whether names say what the bones are: of enough main bones, or of enough of a body without limbs."""
-    if len({(name.meaning, name.side) for name in read if _main(name)}) >= TELLING:
-        return True
-    along = (TRUNK, *naming.MIDDLE, r.TAIL, r.JAW)
-    return found.kind == r.CREATURE and sum(name.meaning in along for name in read) >= TELLING
-
-
 def _main(name) -> bool:
     strong = naming.STRONG.get(name.meaning, name.meaning)
     return strong in _MAIN and (name.side in (r.LEFT, r.RIGHT) or strong in (r.PELVIS, r.HEAD))
@@ -185,10 +173,7 @@ def _main(name) -> bool:
 
 # ---- sides and roles ----------------------------------------------------------------------------------------------
 def _front_legs(tree, read: list, found) -> list:
-    """The names, with those of an animal's front legs known for such where all four are named as hind legs are.
-
-    The joints tell the pairs; the front one is that nearer to the head.
-    """
+    """The names, with an animal's front legs, the pair nearer to the head, known for such where all four are hind."""
     own = [read[row] for row in tree.rows]
     head = next((row for row in tree.rows if read[row].meaning == r.HEAD), -1)
     if found.kind != r.QUADRUPED or head < 0 or any(name.front is not None or name.meaning in _FRONT for name in own):
@@ -218,15 +203,15 @@ def _sides(tree, names, read, found, telling: bool, notes: list) -> list:
     sides = [None] * len(names)
     strange = []
     for row in tree.rows:
-        named = read[row].side
+        own = read[row].side
         parent = tree.parent[row]
         above = sides[parent] if parent >= 0 and read[parent].meaning not in (None, *naming.MIDDLE) else None
-        if named in (r.LEFT, r.RIGHT) and above in (r.LEFT, r.RIGHT) and named != above and shown[row] == above:
+        if own in (r.LEFT, r.RIGHT) and above in (r.LEFT, r.RIGHT) and own != above and shown[row] == above:
             strange.append(names[row])
-            named = above
-        sides[row] = named or (above if above in (r.LEFT, r.RIGHT) and telling else None) or shown[row] or r.CENTER
+            own = above
+        sides[row] = own or (above if above in (r.LEFT, r.RIGHT) and telling else None) or shown[row] or r.CENTER
     if strange:
-        notes.append(f"Named for the other side than the limb they hang on, which is followed: {_listed(strange)}")
+        notes.append(f"Named for the other side than the limb they hang on, which is followed: {named(strange, 6)}")
     return sides
 
 
@@ -257,18 +242,12 @@ def _roles(tree, names, read, sides, found, telling: bool, notes: list) -> tuple
             shown = {r.HAND: r.FINGER, r.FOOT: r.TOE}.get(parent, parent)
         roles[row] = shown or r.GENERIC
         certainty[row] = SHOWN if shown else 0.0
-    if telling:
-        _controls_above(tree, roles, certainty)
+    pelvis = next((row for row in tree.rows if roles[row] == r.PELVIS), -1)
+    for row in tree.ancestors(pelvis)[1:] if telling else ():
+        if roles[row] == r.GENERIC:  # what is unknown above the pelvis carries the whole body: a control
+            roles[row], certainty[row] = r.HELPER, SHOWN
     assert all(roles[row] in r.ROLES for row in tree.rows)
     return roles, certainty
-
-
-def _controls_above(tree, roles: list, certainty: np.ndarray) -> None:
-    """What is unknown above the pelvis carries the whole body: a control."""
-    pelvis = next((row for row in tree.rows if roles[row] == r.PELVIS), -1)
-    for row in tree.ancestors(pelvis)[1:]:
-        if roles[row] == r.GENERIC:
-            roles[row], certainty[row] = r.HELPER, SHOWN
 
 
 def _kind(tree, roles: list, sides: list, found, telling: bool) -> str:
@@ -288,10 +267,7 @@ def _kind(tree, roles: list, sides: list, found, telling: bool) -> str:
 
 
 def _attach_ends(tree, roles: list, sides: list) -> list:
-    """Give a limb's bone that hangs on no part of the body, as a foot on the floor, the bone before it as parent.
-
-    Returns the rows of all bones that the tree has elsewhere than the hierarchy.
-    """
+    """Give a limb's bone that hangs on no part of the body the bone before it as parent; rows that are elsewhere."""
     limb, moved = {(roles[row], sides[row]): row for row in reversed(tree.rows)}, False
     for row in tree.rows:
         before = limb.get((_BEFORE.get(roles[row]), sides[row]), -1)
@@ -316,10 +292,7 @@ def _parents(tree, parents, own: np.ndarray) -> np.ndarray:
 
 
 def _ground_roots(tree, parents, read: list, roles: list) -> tuple:
-    """Rows of the pelvis and of what is above it that stand at the ground, far below where the hips begin.
-
-    Where the bind pose does not tell, as with all limbs along one axis, a root's name does.
-    """
+    """Rows of the pelvis and of what is above it that stand at the ground, far below where the hips begin."""
     hips = [row for row in tree.rows if roles[row] in (r.PELVIS, r.THIGH)]
     pelvis = next((row for row in hips if roles[row] == r.PELVIS), -1)
     if pelvis < 0:
@@ -329,6 +302,7 @@ def _ground_roots(tree, parents, read: list, roles: list) -> tuple:
     def grounded(row: int) -> bool:
         if tree.height[row] <= GROUND * tree.tall and begin > RAISED * tree.tall:
             return True
+        # Where the bind pose does not tell, as with all limbs along one axis, a root's name does.
         far = np.linalg.norm(tree.heads[row] - tree.heads[pelvis]) > RAISED * tree.size
         return far and read[row].meaning in (naming.ROOT, r.HELPER)
 
@@ -348,18 +322,3 @@ def _order(tree, roles: list, sides: list) -> np.ndarray:
             above = {**above, key: int(order[row])}
         last[row] = above
     return order
-
-
-def _fill_notes(names: list, roles: list, attached: list, kind: str, notes: list) -> None:
-    if attached:
-        beside = _listed([names[row] for row in attached])
-        notes.append(f"Not below the body in the hierarchy, taken with the bone they stand next to: {beside}")
-    generic = [name for name, role in zip(names, roles, strict=True) if role == r.GENERIC]
-    if generic:
-        notes.append(f"{len(generic)} of {len(names)} bones stay generic: {_listed(generic)}")
-    if kind == r.CREATURE:
-        notes.append("Neither two legs and two arms on an upright trunk nor four legs: treated as a creature")
-
-
-def _listed(names: list) -> str:
-    return listed([f"'{name}'" for name in names], 6)

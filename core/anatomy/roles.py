@@ -71,7 +71,7 @@ def main_bones(anatomy: Anatomy, parents, deform=None, heads=None) -> np.ndarray
         deform: which bones deform a mesh [n]; says which bones of a creature count. None: all.
         heads: joints [n, 3]; where they are given, stubs of the trunk are left out.
     """
-    parents = _body_parents(anatomy, parents)
+    parents = body_parents(anatomy, parents)
     mask = np.zeros(len(anatomy.roles), dtype=bool)
     if anatomy.kind == CREATURE:
         mask[:] = [role not in _SMALL for role in anatomy.roles]
@@ -81,10 +81,7 @@ def main_bones(anatomy: Anatomy, parents, deform=None, heads=None) -> np.ndarray
         limbs += [HAND, FOOT]
     for role in (PELVIS, HEAD, *limbs):
         mask[_firsts(anatomy, role)] = True
-    trunk = _trunk(anatomy, parents)
-    if heads is not None:
-        trunk = _without_stubs(anatomy, trunk, np.asarray(heads, dtype=float))
-    mask[_spread(trunk, MOST_SPINE)] = True
+    mask[_spread(_trunk(anatomy, parents, heads), MOST_SPINE)] = True
     if anatomy.kind == QUADRUPED:
         mask[_parts(_chain(anatomy, NECK), MOST_NECK)] = True
         mask[_parts(_chain(anatomy, TAIL), MOST_TAIL)] = True
@@ -97,7 +94,7 @@ def merged_into(anatomy: Anatomy, parents, chosen) -> np.ndarray:
     "Above" is the body's tree where the anatomy has it, so that a foot that hangs on a control merges into its shank.
     What is above all chosen bones, such as a root, merges into none.
     """
-    parents = _body_parents(anatomy, parents)
+    parents = body_parents(anatomy, parents)
     result = np.where(chosen, np.arange(len(parents)), -1)
     for i in range(len(parents)):
         seen, row = 0, i
@@ -108,7 +105,8 @@ def merged_into(anatomy: Anatomy, parents, chosen) -> np.ndarray:
     return result
 
 
-def _body_parents(anatomy: Anatomy, parents) -> np.ndarray:
+def body_parents(anatomy: Anatomy, parents) -> np.ndarray:
+    """Parents of the bones [n]: those that an anatomy states, else the hierarchy's."""
     return np.asarray(parents if anatomy.parents is None else anatomy.parents, dtype=int)
 
 
@@ -128,22 +126,18 @@ def _chain(anatomy: Anatomy, *roles: str) -> list:
     return sorted(rows, key=lambda i: (roles.index(anatomy.roles[i]), anatomy.order[i], i))
 
 
-def _trunk(anatomy: Anatomy, parents: np.ndarray) -> list:
-    """Spine and chest upwards, without bones that carry a leg: those belong to the pelvis."""
+def _trunk(anatomy: Anatomy, parents: np.ndarray, heads) -> list:
+    """Spine and chest upwards, without bones that carry a leg, the pelvis', and stubs, for which the one below is."""
     carrying = set()
     for row in (i for i, role in enumerate(anatomy.roles) if role == THIGH):
         while row >= 0 and row not in carrying:
             carrying.add(row)
             row = parents[row]
-    return [row for row in _chain(anatomy, SPINE, CHEST) if row not in carrying]
-
-
-def _without_stubs(anatomy: Anatomy, trunk: list, heads: np.ndarray) -> list:
-    """The trunk without bones that hardly have a length; the one below takes over."""
+    trunk = [row for row in _chain(anatomy, SPINE, CHEST) if row not in carrying]
     above = _chain(anatomy, NECK) or _firsts(anatomy, HEAD)
-    if len(trunk) < 2 or not above:
+    if heads is None or len(trunk) < 2 or not above:
         return trunk
-    points = heads[[*trunk, above[0]]]
+    points = np.asarray(heads, dtype=float)[[*trunk, above[0]]]
     lengths = np.linalg.norm(np.diff(points, axis=0), axis=1)
     return [row for i, row in enumerate(trunk) if i == 0 or lengths[i] >= SHORT * lengths.sum()]
 

@@ -199,16 +199,21 @@ def examine(tree: Tree) -> Structure:
         arms = _arms(tree, pairs, legs[0])
     forward = np.cross(found.lateral, tree.up)
     if len(legs) == 2:
-        hind, front = _hind_and_front(tree, legs)
-        _quadruped(tree, found, hind, front, paired)
+        _body(tree, found, *_hind_and_front(tree, legs), paired, on_fours=True)
         ahead = tree.heads[found.chest] - tree.heads[found.pelvis]
         found.facing = True
     elif len(legs) == 1:
-        _biped(tree, found, legs[0], arms, paired)
+        _body(tree, found, legs[0], arms[0] if arms else (), paired, on_fours=False)
         ahead, found.facing = _forward_of_legs(tree, found, legs[0])
     else:
-        _many_legs(tree, found, [row for pair in legs for row in pair])
-        ahead = np.zeros(3)
+        starts, ahead = [row for pair in legs for row in pair], np.zeros(3)
+        if starts:
+            found.pelvis = reduce(tree.meeting, starts)
+            found.roles[found.pelvis] = roles.PELVIS
+        for start in starts:  # each leg of a spider or beetle has a knee for every bone but the first and the last two
+            chain = limb(tree, start, down=True)
+            knees = [roles.SHANK] * max(len(chain) - 3, 1)
+            _give(tree, found, chain, [roles.THIGH, *knees, roles.FOOT], roles.TOE)
     if (ahead @ forward if found.facing else -forward[1]) < 0.0:
         found.lateral, found.centre = -found.lateral, -found.centre
     _sides(tree, found, [*legs, *arms])
@@ -287,46 +292,25 @@ def _hind_and_front(tree: Tree, legs: list) -> list:
     return sorted(legs, key=depth)
 
 
-def _biped(tree: Tree, found: Structure, leg: tuple, arms: list, paired: set) -> None:
-    found.pelvis = raised(tree, tree.meeting(*leg))
-    if arms:
-        found.chest = tree.meeting(*arms[0])
-        low = np.mean([tree.height[row] for row in arms[0]]) < tree.height[found.chest] - 0.01 * tree.tall
+def _body(tree: Tree, found: Structure, leg: tuple, arm: tuple, paired: set, on_fours: bool) -> None:
+    found.pelvis = found.chest = raised(tree, tree.meeting(*leg))
+    if arm:
+        found.chest = tree.meeting(*arm)
+    if on_fours:
+        found.kind = roles.QUADRUPED
+    elif arm:
+        low = np.mean([tree.height[row] for row in arm]) < tree.height[found.chest] - 0.01 * tree.tall
         if low and tree.parent[found.chest] >= 0 and found.chest != found.pelvis:
             # Arms that begin below the bone that carries them: some rigs hang them on the neck.
             found.chest = int(tree.parent[found.chest])
         rise = tree.heads[found.chest] - tree.heads[found.pelvis]
         if rise @ tree.up > 0.5 * np.linalg.norm(rise):
             found.kind = roles.HUMAN
-    else:
-        found.chest = found.pelvis
-    _spine(tree, found, {*leg, *(row for pair in arms for row in pair)}, paired, tree.meeting(*leg))
-    _give_legs(tree, found, leg, human=True)
-    for start in (row for pair in arms for row in pair):
-        _give_arm(tree, found, start, is_leg=False)
-    _tail(tree, found, {*leg, *(row for pair in arms for row in pair)})
-
-
-def _quadruped(tree: Tree, found: Structure, hind: tuple, front: tuple, paired: set) -> None:
-    found.kind = roles.QUADRUPED
-    found.pelvis = raised(tree, tree.meeting(*hind))
-    found.chest = tree.meeting(*front)
-    _spine(tree, found, {*hind, *front}, paired, tree.meeting(*hind))
-    _give_legs(tree, found, hind, human=False)
-    for start in front:
-        _give_arm(tree, found, start, is_leg=True)
-    _tail(tree, found, {*hind, *front})
-
-
-def _many_legs(tree: Tree, found: Structure, legs: list) -> None:
-    """A spider's or a beetle's legs, each with a knee for every bone but the first and the last two."""
-    if legs:
-        found.pelvis = reduce(tree.meeting, legs)
-        found.roles[found.pelvis] = roles.PELVIS
-    for start in legs:
-        chain = limb(tree, start, down=True)
-        knees = [roles.SHANK] * max(len(chain) - 3, 1)
-        _give(tree, found, chain, [roles.THIGH, *knees, roles.FOOT], roles.TOE)
+    _spine(tree, found, {*leg, *arm}, paired, tree.meeting(*leg))
+    _give_legs(tree, found, leg, human=not on_fours)
+    for start in arm:
+        _give_arm(tree, found, start, is_leg=on_fours)
+    _tail(tree, found, {*leg, *arm})
 
 
 def _spine(tree: Tree, found: Structure, limbs: set, paired: set, carrier: int) -> None:

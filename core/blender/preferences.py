@@ -72,7 +72,15 @@ class ActiveRagdollPreferences(bpy.types.AddonPreferences):
         colors = rows(self.layout)
         for name in PALETTE:
             colors.prop(self, name)
-        _draw_keys(self.layout, context)
+        import rna_keymap_ui
+
+        keys = context.window_manager.keyconfigs.user
+        for keymap in keys.keymaps if keys else ():
+            for item in keymap.keymap_items:
+                called = getattr(item.properties, "name", "") if item.properties else ""
+                if item.idname.startswith("active_ragdoll.") or str(called).startswith("ACTIVE_RAGDOLL"):
+                    self.layout.label(text=keymap.name)
+                    rna_keymap_ui.draw_kmi([], keys, keymap, item, self.layout, 0)
         self.layout.operator("wm.url_open", text="Open the Manual", icon="HELP").url = manifest()["website"]
 
 
@@ -82,18 +90,6 @@ ActiveRagdollPreferences.__annotations__ |= {  # not within the class: Python 3.
     )
     for name, (label, table, kind) in PALETTE.items()
 }
-
-
-def _draw_keys(layout, context) -> None:
-    import rna_keymap_ui
-
-    keys = context.window_manager.keyconfigs.user
-    for keymap in keys.keymaps if keys else ():
-        for item in keymap.keymap_items:
-            called = getattr(item.properties, "name", "") if item.properties else ""
-            if item.idname.startswith("active_ragdoll.") or str(called).startswith("ACTIVE_RAGDOLL"):
-                layout.label(text=keymap.name)
-                rna_keymap_ui.draw_kmi([], keys, keymap, item, layout, 0)
 
 
 def chosen(name: str):

@@ -143,15 +143,9 @@ class State:
 
     def is_over(self, body: Body) -> bool:
         """Whether nothing of the push is left."""
-        size = (
-            abs(self.hip)
-            + abs(self.coming)
-            + sum(abs(f.offset) + abs(f.height) for f in self.feet)
-            + abs(self.rise[0])
-            + self.ahead
-        )
-        still = not any(foot.swing for foot in self.feet)
-        return still and self.is_calm(body) and size + abs(self.lean[0]) + self.arms[0] < 1e-3 * body.size
+        size = abs(self.hip) + abs(self.coming) + abs(self.rise[0]) + self.ahead + abs(self.lean[0]) + self.arms[0]
+        size += sum(abs(foot.offset) + abs(foot.height) for foot in self.feet)
+        return not any(foot.swing for foot in self.feet) and self.is_calm(body) and size < 1e-3 * body.size
 
 
 @dataclass(frozen=True)
@@ -265,13 +259,10 @@ def shown(state: State, stride: Stride, k: int) -> complex:
     return stride.ankles[k] + state.feet[k].offset
 
 
-def _standing(state: State, stride: Stride) -> list:
-    return [shown(state, stride, k) for k in (0, 1) if stride.stands[k] and not state.feet[k].own]
-
-
 def _swinging(body: Body, state: State, stride: Stride, seconds: float) -> State:
     """The pendulum, the trunk and the arms over a frame."""
-    feet, own, heading = _standing(state, stride), stride.pressure, stride.heading
+    feet = [shown(state, stride, k) for k in (0, 1) if stride.stands[k] and not state.feet[k].own]
+    own, heading = stride.pressure, stride.heading
     borne = [ankle for ankle, stands in zip(stride.ankles, stride.stands, strict=True) if stands]
     borne = bearing(body, borne, own, heading) if borne else own
     settles = any(foot.own == SETTLE for foot in state.feet)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..anatomy.axes import across, unit
 from ..errors import RagdollError
 from .clip import MESH, NORMALIZED, AdditivePose, Clip, SyncGroup, stack, weighted_sum
 from .stack import LocalPose
@@ -123,8 +124,11 @@ class BlendSpace2D:
             self._lines, self._cells = (columns.tolist(), rows.tolist()), cells.tolist()
             self._corners_at = self._in_grid
             return
-        points, owners = _with_wrapped_copies(self.axes, shares)
-        self._points, self._owners = points, owners.tolist()
+        # With copies of the samples up to two rounds away on wrapped axes: one is not enough, the triangles at the far
+        # side of the copies are not those of endless repetition.
+        shifts = [(0.0, -1.0, 1.0, -2.0, 2.0) if axis.ends == WRAP else (0.0,) for axis in self.axes]
+        points = np.concatenate([shares + np.array([dx, dy]) for dx in shifts[0] for dy in shifts[1]])
+        self._points, self._owners = points, np.tile(np.arange(len(shares)), len(points) // len(shares)).tolist()
         self._corners_at = self._on_edges
         if len(points) < 3:
             self._edges = np.array([[0, len(points) - 1]])
@@ -137,7 +141,9 @@ class BlendSpace2D:
             listed = ", ".join(f'"{name}"' for name in self.names)
             raise RagdollError(f"The samples {listed} are on one line: a plane needs one beside it")
         self._triangles = triangles.tolist()
-        self._edges = _hull_edges(self._triangles)
+        # What belongs to one triangle only is the hull's.
+        edges = [tuple(sorted(edge)) for a, b, c in self._triangles for edge in ((a, b), (b, c), (c, a))]
+        self._edges = np.array(sorted(edge for edge in set(edges) if edges.count(edge) == 1), dtype=np.intp)
         corners = np.concatenate([points[triangles], np.ones((*triangles.shape, 1))], axis=-1)  # [t, corner, (x, y, 1)]
         self._coefficients = np.swapaxes(np.linalg.inv(corners), -1, -2)
         self._corners_at = self._in_triangles
@@ -186,12 +192,6 @@ class BlendSpace2D:
         return [(first, 1.0 - share[best]), (second, share[best])]
 
 
-def _hull_edges(triangles: list) -> NDArray:
-    """Edges that belong to one triangle only, indices of points [e, 2]."""
-    edges = [tuple(sorted(edge)) for a, b, c in triangles for edge in ((a, b), (b, c), (c, a))]
-    return np.array(sorted(edge for edge in set(edges) if edges.count(edge) == 1), dtype=np.intp)
-
-
 def _between(lines: Sequence[float], share: float) -> tuple[int, float]:
     """The line below a place, and how far it is to the next, 0..1."""
     below = min(max(bisect_right(lines, share) - 1, 0), len(lines) - 2)
@@ -221,16 +221,6 @@ def _checked_samples(axes: Sequence[Axis], names: Sequence[str], positions: NDAr
         if len(same):
             raise RagdollError(f'Samples "{names[i]}" and "{names[i + 1 + int(same[0])]}" are at one place')
     return shares
-
-
-def _with_wrapped_copies(axes: Sequence[Axis], shares: NDArray) -> tuple[NDArray, NDArray]:
-    """Places of samples and of their copies up to two rounds away on wrapped axes, and whose copy each is.
-
-    One round is not enough: the triangles at the far side of the copies are not those of endless repetition.
-    """
-    shifts = [(0.0, -1.0, 1.0, -2.0, 2.0) if axis.ends == WRAP else (0.0,) for axis in axes]
-    points = np.concatenate([shares + np.array([dx, dy]) for dx in shifts[0] for dy in shifts[1]])
-    return points, np.tile(np.arange(len(shares)), len(points) // len(shares))
 
 
 def _grid(axes: Sequence[Axis], names: Sequence[str], shares: NDArray) -> tuple[NDArray, NDArray, NDArray]:
@@ -383,17 +373,13 @@ def _unwrapped(axis, old: float, new: float) -> float:
 
 
 def _check_kinds(names: Sequence[str], clips: Sequence[Clip]) -> None:
-    kinds = [clip.poses.space if isinstance(clip.poses, AdditivePose) else None for clip in clips]
+    poses = (clip.poses for clip in clips)
+    kinds = [f"additive in {p.space.lower()} space" if isinstance(p, AdditivePose) else "not additive" for p in poses]
     for name, kind in zip(names, kinds, strict=True):
         if kind != kinds[0]:
             raise RagdollError(
-                f'Sample "{name}" is {_words(kind)}, sample "{names[0]}" is {_words(kinds[0])}: samples of one space '
-                "must be alike"
+                f'Sample "{name}" is {kind}, sample "{names[0]}" is {kinds[0]}: samples of one space must be alike'
             )
-
-
-def _words(kind: str | None) -> str:
-    return "not additive" if kind is None else f"additive in {kind.lower()} space"
 
 
 def mesh_space_pose(name: str, sample: Clip) -> AdditivePose:
@@ -428,14 +414,8 @@ def yaw_pitch(
     Yaw is -pi..pi, positive counter-clockwise seen from above (to the character's left), 0 straight up or down. Pitch
     is -pi/2..pi/2, positive upwards. Both are 0 along `forward`, whose part along `up` does not count.
     """
-    direction, up = _unit(direction), _unit(up)
-    forward = np.asarray(forward, dtype=np.float64)
-    forward = _unit(forward - up * (forward @ up))
+    direction, up = unit(direction), unit(up)
+    forward = unit(across(np.asarray(forward, dtype=np.float64), up))
     ahead, aside, above = direction @ forward, direction @ np.cross(up, forward), direction @ up
-    across = math.hypot(ahead, aside)
-    return (math.atan2(aside, ahead) if across >= 1e-9 else 0.0), math.atan2(above, across)
-
-
-def _unit(vector: ArrayLike) -> NDArray:
-    vector = np.asarray(vector, dtype=np.float64)
-    return vector / float(np.linalg.norm(vector))
+    level = math.hypot(ahead, aside)
+    return (math.atan2(aside, ahead) if level >= 1e-9 else 0.0), math.atan2(above, level)

@@ -262,8 +262,14 @@ class ModelView:
         self.positions, self.rotations = places, turns = {}, {}
         self.scales = sizes = None if local_scales is None else {}
         local_positions, local_rotations = self.local_positions, self.local_rotations
+        self._shearing = shearing = set()  # bones that are scaled unevenly, and all below them
         for bone in bones:
             parent, position = parents[bone], local_positions[bone]
+            if sizes is not None:
+                x, y, z = local_scales[bone]
+                least = _EVEN * abs(x)
+                if parent in shearing or abs(x - y) > least or abs(x - z) > least:
+                    shearing.add(bone)
             if parent < 0:
                 places[bone], turns[bone] = position, local_rotations[bone]
                 if sizes is not None:
@@ -293,16 +299,7 @@ class ModelView:
 
     def is_uneven(self, bone: int) -> bool:
         """Whether a bone's parent, or any bone above that, is scaled unevenly: then its own frame is sheared."""
-        if self.local_scales is None:
-            return False
-        bone = self.rig.parents[bone]
-        while bone >= 0:
-            x, y, z = self.local_scales[bone]
-            least = _EVEN * abs(x)
-            if abs(x - y) > least or abs(x - z) > least:
-                return True
-            bone = self.rig.parents[bone]
-        return False
+        return self.rig.parents[bone] in self._shearing
 
     def frame(self, bone: int) -> Affine:
         """The space that a bone turns in: along the model's axes and from the bone's joint on.

@@ -68,20 +68,14 @@ class Passage:
             positions, rotations = cross_faded(*self.old, moved.positions, moved.rotations, share)
         result = LocalPose(positions, rotations, moved.scales)
         if self.lowest is not None:
-            self._lift(rig, result, moved, world, float(smooth_step(seconds / self.duration)))
+            # Legs stretch before the hips are high enough: feet do not go through the floor while the lowest bone goes
+            # from its height at the beginning to that in the moved motion.
+            (rows, before), share = self.lowest, float(smooth_step(seconds / self.duration))
+            least = (1.0 - share) * before + share * _height(rig, moved, world, rows)
+            lift = least - _height(rig, result, world, rows)
+            if lift > 0.0:
+                result.positions[: rig.skeleton.root_count] += np.linalg.solve(world[:3, :3], (0.0, 0.0, lift))
         return result
-
-    def _lift(self, rig: Rig, pose: LocalPose, moved: LocalPose, world: np.ndarray, share: float) -> None:
-        """Raise a pose that is blended from lying to standing, so that its feet do not go through the floor.
-
-        Legs stretch before the hips are high enough. The lowest bone goes from its height at the beginning to that in
-        the moved motion.
-        """
-        rows, before = self.lowest
-        least = (1.0 - share) * before + share * _height(rig, moved, world, rows)
-        lift = least - _height(rig, pose, world, rows)
-        if lift > 0.0:
-            pose.positions[: rig.skeleton.root_count] += np.linalg.solve(world[:3, :3], (0.0, 0.0, lift))
 
 
 def _height(rig: Rig, pose: LocalPose, world: np.ndarray, rows: np.ndarray) -> float:

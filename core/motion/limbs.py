@@ -9,7 +9,7 @@ the plane in which the leg bends goes with it, and within that plane the joints 
 """
 
 from dataclasses import InitVar, dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import sqrt
 
 import numpy as np
@@ -100,7 +100,8 @@ def reach(chain: list, lengths: list, target, bend, tolerance: float, max_iterat
     start, total = chain[0], sum(lengths)
     span = c.sub(target, start)
     if c.length(span) >= total:
-        return _straight(start, c.unit(span, c.unit(c.sub(chain[-1], start), bend)), lengths)
+        forward = c.unit(span, c.unit(c.sub(chain[-1], start), bend))
+        return [start, *(c.along(start, travelled, forward) for travelled in accumulate(lengths))]
     margin = tolerance * total
     if c.length(c.sub(target, chain[-1])) <= margin:
         return chain
@@ -148,14 +149,6 @@ def close_gap(joints: list, target, bend) -> list:
 def _off(offset, line) -> tuple:
     """What an offset leaves a line by."""
     return c.along(offset, -c.dot(offset, line), line)
-
-
-def _straight(start, direction, lengths: list) -> list:
-    result, travelled = [start], 0.0
-    for segment in lengths:
-        travelled = travelled + segment
-        result.append(c.along(start, travelled, direction))
-    return result
 
 
 def _off_line(chain: list, total: float, target, bend) -> list:
@@ -440,7 +433,8 @@ def _solve(leg: LegStabilizer, now: ModelView, then: ModelView, weight: float) -
     size = sum(c.length(offset) for offset in _offsets(now, bones))
     place, wanted = now.frame(foot).origin, then.frame(foot).origin
     moved = c.length(c.sub(wanted, place))
-    turned = _half_angle_sine(now.rotations[foot], then.rotations[foot])
+    x, y, z = c.multiply(c.conjugate(now.rotations[foot]), then.rotations[foot])[1:]
+    turned = abs(x) + abs(y) + abs(z)  # the sine of half the angle, to first order
     if (moved <= _STILL * size and turned <= _STILL) or moved < leg.min_distance:
         return {}
     # The leg as it was, hung on the hip's new place; at a weight below 1 what is in between.
@@ -515,9 +509,3 @@ def _toward(leg: LegStabilizer, now: ModelView, based: list, target: tuple) -> d
         rotations[bone] = c.normalized(c.multiply(c.conjugate(above), rotation))
         above = rotation
     return rotations
-
-
-def _half_angle_sine(a: tuple, b: tuple) -> float:
-    """|sin| of half the angle between two rotations, to first order where they are near."""
-    x, y, z = c.multiply(c.conjugate(a), b)[1:]
-    return abs(x) + abs(y) + abs(z)

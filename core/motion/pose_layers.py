@@ -1,8 +1,4 @@
-"""Pose layers, each of which changes the pose below it: overriding it or adding to it, on some of the bones.
-
-Layers act in their order, the first one lowest: an override hides what is below it as far as its weight goes, an
-additive layer adds to whatever is below.
-"""
+"""Pose layers, the first one lowest, each of which overrides the pose below it or adds to it, on some of the bones."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -53,11 +53,7 @@ class TransformBone:
         modes = (self.translation_mode, self.rotation_mode, self.scale_mode)
         if weight == 0.0 or modes == (IGNORE,) * 3:
             return pose, None
-        given = {
-            "translation": vector_of(self.translation, self.name, "translation"),
-            "rotation": vector_of(self.rotation, self.name, "rotation"),
-            "scale": vector_of(self.scale, self.name, "scale"),
-        }
+        given = {name: vector_of(getattr(self, name), self.name, name) for name in ("translation", "rotation", "scale")}
         given["rotation"] = tuple(quaternion.normalize(given["rotation"]).tolist())
         view = ModelView(rig, pose, self._closure)
         return self._transformed(view, pose.copy(), given, _world(inputs.world), weight), None

@@ -138,7 +138,7 @@ def _more(count: int, what: str) -> str:
     return "" if count < 2 else f" ({count - 1} more {what}{'s' if count > 2 else ''})".replace("bodys", "bodies")
 
 
-_REBUILD = "build", {"bones": "KEEP"}, "Rebuild"
+REBUILD = "build", {"bones": "KEEP"}, "Rebuild"
 
 
 def _found(kind: str, text: str, remedy: str, button="", bones=()) -> Finding:
@@ -152,12 +152,12 @@ def refusal(kind: str, text: str) -> Finding:
     """What a run refuses, in the words of its message."""
     scale = "apply_transform", {"location": False, "rotation": False}, "Apply Scale"
     remedies = {
-        ELSEWHERE: ("Rebuild, which makes it here", _REBUILD),
+        ELSEWHERE: ("Rebuild, which makes it here", REBUILD),
         USER_CACHE: ("Delete that bake",),
         REMAPPED: ("Set both to the same", "Set to the Same"),
         UNEVEN_SCALE: ("Apply the scale", scale),
         UNEVEN_PARENT: ("Apply the scale of the parent",),
-        REFUSED: ("Mend it, or rebuild", _REBUILD),
+        REFUSED: ("Mend it, or rebuild", REBUILD),
     }
     return _found(kind, text, *remedies[kind])
 
@@ -181,7 +181,7 @@ def _plain(s):
         yield _found(DROPS_FRAMES, text, "Set Sync to Play Every Frame, or simulate first", "Play Every Frame")
     if s.outdated:
         text = "Edited bodies or joints wait for Rebuild or the next simulation"
-        yield _found(OUTDATED, text, "Rebuild to apply", _REBUILD)
+        yield _found(OUTDATED, text, "Rebuild to apply", REBUILD)
     if s.impossible:
         text = axes.IMPOSSIBLE[0].upper() + axes.IMPOSSIBLE[1:]
         remedy = "Go to a frame at which the character stands at ease, take the bind pose from it, and rebuild"
@@ -221,7 +221,7 @@ def _joints(s):
             f"The joint of '{s.names[worst]}' stands {length_text(float(s.moved[worst]))} away from its bone"
             f"{_more(len(away), 'joint')}: the bodies turn about a wrong point"
         )
-        yield _found(JOINT_MOVED, text, "Rebuild, which puts it back", _REBUILD, [s.names[i] for i in away])
+        yield _found(JOINT_MOVED, text, "Rebuild, which puts it back", REBUILD, [s.names[i] for i in away])
 
 
 def _outside(s):
@@ -240,7 +240,7 @@ def _overlaps(s):
             f"{_more(len(deep), 'pair')}: they push each other away"
         )
         bones = dict.fromkeys(s.names[body] for pair in deep for body in pair[:2])
-        yield _found(OVERLAP, text, "Rebuild, which tells them apart or makes them smaller", _REBUILD, bones)
+        yield _found(OVERLAP, text, "Rebuild, which tells them apart or makes them smaller", REBUILD, bones)
 
 
 def _first_pose(s):

@@ -108,11 +108,6 @@ def twist_edges(low: float, high: float, radius: float) -> np.ndarray:
     return np.concatenate([arc, np.stack([inner, ends], axis=1)])
 
 
-def twist_tick(radius: float) -> np.ndarray:
-    """The mark [1, 2, 3] of the current twist, in the child's joint frame."""
-    return radius * np.array([[(0.0, 0.6, 0.0), (0.0, 0.6, 0.36)]])
-
-
 # ---- what stays the same --------------------------------------------------------------------------------------------
 @dataclass
 class Figure:
@@ -155,13 +150,23 @@ class Wires:
         self._axis = np.where(self._hinge, [hinge_axis(a, b) for a, b in zip(low, high)], 1).astype(int)
         rows = np.arange(len(self.joined))
         self._low, self._high = low[rows, self._axis], high[rows, self._axis]
-        self._near = _near_bounds(self._low, self._high)
+        # Near the end of a range is what is within a share of the bound's own angle.
+        least, most = np.abs(self._low), np.abs(self._high)
+        self._near = (
+            np.where(least > NARROW, self._low + NEAR_SHARE * least, -np.inf),
+            np.where(most > NARROW, self._high - NEAR_SHARE * most, np.inf),
+        )
         self._others = (self._axis + 1) % 3, (self._axis + 2) % 3
         self._rows, self._middle = rows, 0.5 * (self._low + self._high)
         self._ends_of = np.concatenate([self._parents, self.joined])
         self._frames = np.concatenate([self._parent, self._child])
         self._local, self._owner, self._group = [], [], []
-        self._outlines(figure)
+        # Normals of the faces at each body's edges, and how far their planes lie from its origin, for `outlined`.
+        sides, edges = (
+            np.concatenate([np.asarray(own, dtype=float).reshape(-1, 2, 3) for own in each])
+            for each in (figure.sides, figure.edges)
+        )
+        self._sides, self._planes = sides, np.einsum("kij,kj->ki", sides, edges[:, 0])
         for i in range(count):
             self._add(figure.edges[i], i, i, i, BODY)
         for row, i in enumerate(self.joined):
@@ -174,12 +179,6 @@ class Wires:
         self.group = np.concatenate(self._group)
         self._kept = None
         del self._local, self._owner, self._group
-
-    def _outlines(self, figure) -> None:
-        """Normals of the faces at each body's edges, and how far their planes lie from its origin, for `outlined`."""
-        self._sides = np.concatenate([np.asarray(own, dtype=float).reshape(-1, 2, 3) for own in figure.sides])
-        points = np.concatenate([np.asarray(own, dtype=float).reshape(-1, 2, 3) for own in figure.edges])
-        self._planes = np.einsum("kij,kj->ki", self._sides, points[:, 0])
 
     def _add(self, edges, first, last, body, kind) -> None:
         if len(edges):
@@ -202,7 +201,8 @@ class Wires:
             self._add(_carried(child_frame, np.array([[origin, radius * BONE]])), i, i, i, SWING_MARK)
             if high[1] - low[1] < 2.0 * math.pi - 1e-3:
                 self._add(twist_edges(low[1], high[1], radius), self.count + i, self.count + i, i, TWIST)
-                self._add(_carried(child_frame, twist_tick(radius)), i, i, i, TWIST_MARK)
+                tick = radius * np.array([[(0.0, 0.6, 0.0), (0.0, 0.6, 0.36)]])
+                self._add(_carried(child_frame, tick), i, i, i, TWIST_MARK)
         elif self._hinge[row]:
             shown, _quarter = hinge_axes(int(self._axis[row]))
             self._add(_carried(parent_frame, hinge_edges(low, high, radius)), parent, parent, i, SWING)
@@ -409,12 +409,6 @@ def _swing_matrices(x, z, s, c) -> np.ndarray:
     result[:, 1, 0], result[:, 1, 1], result[:, 1, 2] = z * s, c, -x * s
     result[:, 2, 0], result[:, 2, 1], result[:, 2, 2] = rest * x * z, x * s, c + rest * z * z
     return result
-
-
-def _near_bounds(low, high) -> tuple[np.ndarray, np.ndarray]:
-    """Angles below and above which a range [low, high] is near its end: within a share of a bound's own angle."""
-    near_low = np.where(np.abs(low) > NARROW, low + NEAR_SHARE * np.abs(low), -np.inf)
-    return near_low, np.where(np.abs(high) > NARROW, high - NEAR_SHARE * np.abs(high), np.inf)
 
 
 # ---- a chain that looks at something --------------------------------------------------------------------------------

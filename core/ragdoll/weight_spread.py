@@ -100,7 +100,7 @@ def preset(name: str, anatomy: roles.Anatomy, parents, side: str = roles.LEFT) -
     the longest chain without a fork. A quadruped's arms are its forelegs; its upper body is neck, head and tail.
     Raises RagdollError: no arm on that side, or no limb that could go limp.
     """
-    parents = np.asarray(parents if anatomy.parents is None else anatomy.parents, dtype=int)
+    parents = roles.body_parents(anatomy, parents)
     if name == RIGID:
         return np.ones(len(parents)), np.ones(len(parents))
     if name == ONE_ARM_LIMP:

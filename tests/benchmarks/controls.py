@@ -27,14 +27,8 @@ from active_ragdoll.core.blender.physics import build
 from demo.character import generate_rigify
 
 HEIGHT = 1.8  # [m] that distances are stated for
-METARIGS = {
-    "human": "human",
-    "basic": "Basic.basic_human",
-    "wolf": "Animals.wolf",
-    "horse": "Animals.horse",
-    "cat": "Animals.cat",
-    "bird": "Animals.bird",
-}
+METARIGS = {"human": "human", "basic": "Basic.basic_human"}
+METARIGS |= {name: f"Animals.{name}" for name in ("wolf", "horse", "cat", "bird")}
 AIMS = {  # mean and worst mm, mean and worst deg
     "given": (0.3, 2.0, 0.1, 1.0),
     "ik ends": (0.1, 0.1, np.inf, np.inf),
@@ -144,7 +138,7 @@ def measured(name: str, frames: int) -> tuple[dict, tuple]:
     start = time.perf_counter()
     carried = bake._controls(obj, names)
     searching = time.perf_counter() - start
-    owned = [owner.body for owner in carried.owners]
+    owned = list(carried.control_of)
     off, poses = given(carried, 1)
     recorder = fallen(scene, obj, frames)
     counted = Counted(carried)

@@ -1,4 +1,4 @@
-"""Pose layers and the graph of states on real characters: modes, masks, order, keys, speed, hits; saved and undone."""
+"""Pose layers and the graph of states on real characters: masks, keys, hits; edits, and what is wrong with them."""
 
 import bpy
 import numpy as np
@@ -11,7 +11,8 @@ import third_party
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.rig.clips import rig_rest
+from active_ragdoll.core.blender.rig import action_channels
+from active_ragdoll.core.blender.rig.clips import RigRest
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 from active_ragdoll.core.blender.stack.entries import state_graph
@@ -23,8 +24,8 @@ FRAMES = (1, 7, 18)
 
 @pytest.fixture
 def rig(data_dir):
-    """The knight, who plays "Idle"."""
-    return layered.knight(data_dir)
+    """The rig, who plays "Idle"."""
+    return layered.knight(data_dir, 1, 20)
 
 
 @pytest.mark.blender_version
@@ -48,13 +49,14 @@ def test_a_mask_keeps_the_layer_to_some_bones(rig, by):
     arm = next(b for b in obj.data.bones if b.name.lower().startswith("upperarm"))
     names = {arm.name, *(b.name for b in arm.children_recursive)}
     made = layered.layer(rig, "Cheer", start=bpy.data.actions["Cheer"].frame_range[0])
-    stack_edits.mask_bones(made, [arm.name])
+    rigs.select(obj, arm.name)
+    assert bpy.ops.active_ragdoll.mask_from_selected() == {"FINISHED"}
     collection = obj.data.collections.new("Arm")
     for name in names:
         collection.assign(obj.data.bones[name])
     made.mask, made.mask_collection = by, "Arm"
     made.mask_roles, made.mask_side = {"UPPER_ARM", "FOREARM", "HAND"}, "LEFT"
-    found, bones = layered.shown(rig, FRAMES), np.array(rig_rest(obj).skeleton.names)
+    found, bones = layered.shown(rig, FRAMES), np.array(RigRest(obj).skeleton.names)
     for frame in FRAMES:
         pose, a, b = (layered.local(obj, poses[frame]).rotations for poses in (found, below, above))
         to_below, to_above = (np.degrees(quaternion.angle_between(pose, other)) for other in (a, b))
@@ -76,24 +78,6 @@ def test_make_additive_then_apply_on_its_base_gives_the_clip_back(rig, space):
     assert bpy.ops.active_ragdoll.make_additive(what="LAYER", space=space, base="FIRST") == {"FINISHED"}
     angle, way = layered.difference(layered.shown(rig, FRAMES), expected)
     assert angle < 0.05 and way < 1e-5
-
-
-@pytest.mark.blender_version
-def test_the_current_pose_becomes_a_layer_that_shows_it(data_dir):
-    for name in ("Knight.glb", "run.fbx", "01_01.bvh"):
-        rig = rigs.load(data_dir / name)
-        rigs.set_range(rig.scene, rig.first, rig.last)
-        middle = (rig.first + rig.last) // 2
-
-        def in_armature(frame, rig=rig):
-            rig.scene.frame_set(frame)
-            return np.linalg.inv(np.array(rig.obj.matrix_world)) @ rigs.pose(rig.obj)
-
-        kept = in_armature(middle)
-        made = stack_edits.add_pose_layer(rig.obj, rig.scene, stack_edits.pose_action(rig.obj, "Kept"))
-        assert made.source == "POSE"
-        for frame in (rig.first, middle):
-            assert rigs.angles(in_armature(frame), kept).max() < 0.1, name
 
 
 @pytest.mark.blender_version
@@ -174,9 +158,15 @@ def graph_of(rig, states, parameters, transitions):
     return graph
 
 
-def jumping(data_dir, last=60):
-    """Idle, jump and back by a key, over idle-walk-run in a blend space."""
-    rig = layered.knight(data_dir, 1, last)
+def states_at(rig, frame: int) -> dict:
+    rig.scene.frame_set(frame)
+    return dict(state_graph.shown_states(rig.obj, frame))
+
+
+@pytest.mark.blender_version
+def test_a_keyed_bool_starts_a_jump_which_ends_by_itself_played_scrubbed_and_baked(data_dir):
+    """Idle, jump and back, over idle-walk-run in a blend space."""
+    rig = layered.knight(data_dir, 1, 60)
     layered.space(rig, (("Idle", 0.0), ("Walking_A", 2.0), ("Running_A", 4.0)))
     graph_of(
         rig,
@@ -191,16 +181,6 @@ def jumping(data_dir, last=60):
     obj = rig.obj
     obj.animation_data.action = obj.animation_data.action.copy()
     rigs.key(obj, "active_ragdoll.graph.parameters[0].on", {1: False, 15: True, 17: False})
-    return rig
-
-
-def states_at(rig, frame: int) -> dict:
-    rig.scene.frame_set(frame)
-    return dict(state_graph.shown_states(rig.obj, frame))
-
-
-def test_a_keyed_bool_starts_a_jump_which_ends_by_itself(data_dir):
-    rig = jumping(data_dir)
     assert states_at(rig, 14) == {"Move": 1.0}
     blending = states_at(rig, 16)
     assert set(blending) == {"Move", "Jump"} and np.isclose(sum(blending.values()), 1.0)
@@ -208,11 +188,6 @@ def test_a_keyed_bool_starts_a_jump_which_ends_by_itself(data_dir):
     length = bpy.data.actions["Jump_Full_Short"].frame_range[1]
     assert states_at(rig, int(15 + length + 8)) == {"Move": 1.0}
     assert pose_stack.of(rig.obj).messages == {}
-
-
-@pytest.mark.blender_version
-def test_playing_scrubbing_and_the_bake_show_the_same(data_dir):
-    rig = jumping(data_dir)
     played = layered.shown(rig, range(1, 61))
     looking.scrubs_as_played(rig.scene, rig.obj, played, (55, 16, 60, 2, 21))
     list(bake.bake_frames(rig.obj, rig.scene))
@@ -275,3 +250,231 @@ def test_states_without_what_they_need_say_so_and_show_the_pose_below(data_dir):
     graph.transitions[0].origin, graph.transitions[0].target = "One", "Three"
     rig.scene.frame_set(7)
     assert '"Three"' in pose_stack.of(rig.obj).messages["Graph"]
+
+
+WALK = (("Idle", 0.0), ("Walking_A", 2.0), ("Running_A", 4.0))
+
+
+def locomotion(rig, **settings):
+    """The active layer plays this space."""
+    layered.space_layer(rig, layered.space(rig, WALK, **settings).name)
+    return rig.obj.active_ragdoll.blend_spaces[0]
+
+
+def stretch(action, factor: float) -> None:
+    """Make an action slower."""
+    for curve in rigs.curves_of(action):
+        for point in curve.keyframe_points:
+            for co in (point.co, point.handle_left, point.handle_right):
+                co[0] *= factor
+        curve.update()
+
+
+def phase(rig, frame: int) -> float:
+    rig.scene.frame_set(frame)
+    return pose_stack.of(rig.obj).states[frame][0]["Locomotion"].phase
+
+
+@pytest.mark.blender_version
+@pytest.mark.parametrize("edit, slower", (("action", 2.0), ("frame rate", 1.0)))
+def test_scrubbing_after_an_edit_in_mid_shot_finds_what_playing_gives(data_dir, edit, slower):
+    """Clips are frames: another frame rate leaves the phase of each frame as it was."""
+    rig = layered.knight(data_dir, 1, 60)
+    locomotion(rig).x.value = 2.0
+    before = phase(rig, 40)
+    if edit == "action":
+        stretch(bpy.data.actions["Walking_A"], 2.0)
+        bpy.context.view_layer.update()  # as after an operator: handlers see the edits
+    else:
+        rig.scene.render.fps *= 2
+    scrubbed = [phase(rig, frame) for frame in (41, 30)]
+    pose_stack.forget()
+    assert scrubbed == [phase(rig, frame) for frame in (41, 30)]
+    assert np.isclose(scrubbed[0], before * 40 / 39 / slower, rtol=1e-5)
+
+
+def test_what_is_renamed_is_still_found(rig):
+    settings = rig.obj.active_ragdoll
+    locomotion(rig).x.value = 4.0
+    clip = layered.layer(rig, "Cheer")
+    stack_edits.mask_bones(clip, ["chest"])
+    clip.sync_with = "Locomotion"
+    bpy.ops.active_ragdoll.enable_graph()
+    for what in ("STATE", "STATE", "PARAMETER", "TRANSITION", "CONDITION"):
+        stack_edits.edit_graph(rig.obj, what, "ADD")
+    graph = settings.graph
+    graph.states[0].source, graph.states[0].blend_space = "BLEND_SPACE", "Locomotion"
+    graph.states[1].source = "NONE"
+    graph.parameters[0].value, graph.transitions[0].blend_time = 1.0, 0.0
+    expected = layered.shown(rig, (5,))[5]
+    assert pose_stack.of(rig.obj).messages == {}
+    settings.blend_spaces[0].name, graph.parameters[0].name = "Moves", "velocity"
+    graph.states[0].name, graph.states[1].name = "Moving", "Still"
+    assert np.array_equal(layered.shown(rig, (5,))[5], expected) and pose_stack.of(rig.obj).messages == {}
+    layers = settings.layers
+    assert layers[0].blend_space == layers[1].sync_with == graph.states[0].blend_space == "Moves"
+    transition = graph.transitions[0]
+    assert (transition.origin, transition.target, transition.conditions[0].parameter) == ("Moving", "Still", "velocity")
+
+
+def weights(rig, frame: int) -> dict:
+    rig.scene.frame_set(frame)
+    return {layer.name: round(layer.weight, 4) for layer in rig.obj.active_ragdoll.layers}
+
+
+@pytest.mark.blender_version
+@pytest.mark.parametrize("how", ("keys", "driver"))
+def test_keyed_and_driven_weights_go_with_their_layers(data_dir, how):
+    """Cheer and Running_A have weights of their own; layers are moved, added before them and removed."""
+    rig = layered.knight(data_dir, 1, 21)
+    obj, settings = rig.obj, rig.obj.active_ragdoll
+    obj.animation_data.action = obj.animation_data.action.copy()
+    for i, name in enumerate(("Cheer", "Running_A")):
+        layered.layer(rig, name)
+        path = f"active_ragdoll.layers[{i}].weight"
+        if how == "driver":
+            obj.driver_add(path).driver.expression = ("(frame - 1) / 20", "(21 - frame) / 20")[i]
+            continue
+        for frame, value in ((1, float(i)), (21, 1.0 - i)):
+            settings.layers[i].weight = value
+            obj.keyframe_insert(path, frame=frame)
+    rigs.interpolate(obj, "LINEAR", "active_ragdoll")
+    expected = {"Cheer": 0.25, "Running_A": 0.75}
+    assert weights(rig, 6) == expected
+    shown = layered.shown(rig, (6,))[6]
+    settings.layer_index = 1
+    assert bpy.ops.active_ragdoll.move_layer(step=-1) == {"FINISHED"}
+    assert [layer.name for layer in settings.layers] == ["Running_A", "Cheer"] and weights(rig, 6) == expected
+    assert bpy.ops.active_ragdoll.move_layer(step=1) == {"FINISHED"}
+    assert rigs.angles(layered.shown(rig, (6,))[6], shown).max() < 0.01
+    settings.layer_index = 0
+    layered.layer(rig, "Walking_A", weight=0.0)
+    assert weights(rig, 6) == expected | {"Walking_A": 0.0}
+    assert rigs.angles(layered.shown(rig, (6,))[6], shown).max() < 0.01
+    settings.layer_index = 0
+    assert bpy.ops.active_ragdoll.remove_layer() == {"FINISHED"}
+    assert weights(rig, 6) == {"Walking_A": 0.0, "Running_A": 0.75}
+    curves = [*rigs.curves_of(obj.animation_data.action), *obj.animation_data.drivers]
+    assert [c.data_path for c in curves if "layers" in c.data_path] == ["active_ragdoll.layers[1].weight"]
+
+
+def goes_on(rig, name: str, *words) -> None:
+    """Check that the good layer still acts and that a message names what is wrong."""
+    found = layered.shown(rig, (7,))[7]
+    texts = pose_stack.of(rig.obj).messages
+    assert name in texts, texts
+    assert all(word in texts[name] for word in words), texts[name]
+    for layer in rig.obj.active_ragdoll.layers:
+        layer.enabled = layer.name == "Cheer"
+    alone = layered.shown(rig, (7,))[7]
+    assert rigs.angles(found, alone).max() < 0.01
+    rig.obj.active_ragdoll.layers[0].enabled = False
+    assert rigs.angles(layered.shown(rig, (7,))[7], alone).max() > 5.0
+
+
+def chosen(rig, name: str, bone: str = "") -> None:
+    """A layer of an action of that name, without keys or with some of a bone."""
+    action, slot = action_channels.new_action_for(rig.obj, name)
+    if bone:
+        curves = action_channels.channels_of(action, slot, ensure=True).fcurves
+        curve = curves.new(f'pose.bones["{bone}"].location', index=0)
+        for frame in (1.0, 10.0):
+            curve.keyframe_points.insert(frame, 0.1 * frame)
+    stack_edits.choose(stack_edits.add_layer(rig.obj, rig.scene, "CLIP", name), action)
+
+
+def masked(rig, mask: str) -> None:
+    layered.layer(rig, "Running_A", mask=mask, mask_collection="Nowhere", mask_roles={"WING"})
+
+
+def spaced(rig, samples, kind="SPEED", **values):
+    """A layer of a blend space; the values are of its first axis."""
+    layered.space_layer(rig, layered.space(rig, samples, kind).name)
+    space = rig.obj.active_ragdoll.blend_spaces[0]
+    for name, value in values.items():
+        setattr(space.x, name, value)
+    return space
+
+
+def _additive_beside_whole(rig):
+    spaced(rig, MOVES).samples[1].additive = "LOCAL"
+
+
+SAME = (("Idle", 1.0), ("Running_A", 1.0))
+MOVES = (("Idle", 0.0), ("Running_A", 4.0))
+LINE = (("Idle", -20.0, 0.0), ("Running_A", 0.0, 0.0), ("Walking_A", 20.0, 0.0))
+PLANE = (("Idle", 0.0, 0.0), ("Running_A", 20.0, 0.0), ("Walking_A", 0.0, 20.0))
+NAN = float("nan")
+WRONG = {
+    "another skeleton": (lambda rig: chosen(rig, "Alien", "tentacle"), "Alien", "Alien", "tentacle"),
+    "an empty action": (lambda rig: chosen(rig, "Nothing"), "Nothing", "Nothing"),
+    "no action": (lambda rig: stack_edits.add_layer(rig.obj, rig.scene, "CLIP", "Open"), "Open", "no action"),
+    "no space": (lambda rig: stack_edits.add_layer(rig.obj, rig.scene, "BLEND_SPACE", "X"), "X", "no blend space"),
+    "a weight that is none": (lambda rig: layered.layer(rig, "Running_A", weight=NAN), "Running_A", "weight", "nan"),
+    "a mask of no bones": (lambda rig: layered.layer(rig, "Running_A", mask="BONES"), "Running_A", "no bones"),
+    "a mask of no collection": (lambda rig: masked(rig, mask="COLLECTION"), "Running_A", "Nowhere"),
+    "a mask of no roles": (lambda rig: masked(rig, mask="ROLES"), "Running_A", "WING"),
+    "a start that is no number": (lambda rig: layered.layer(rig, "Running_A", start=NAN), "Running_A", "not a number"),
+    "no samples": (lambda rig: spaced(rig, ()), "Locomotion", "Locomotion", "no samples"),
+    "two at one place": (lambda rig: spaced(rig, SAME), "Locomotion", "Idle", "Running_A", "one place"),
+    "samples on one line of a plane": (lambda rig: spaced(rig, LINE, "AIM"), "Aim", "Running_A", "one line"),
+    "minimum above maximum": (lambda rig: spaced(rig, MOVES, minimum=5.0), "Locomotion", "minimum", "Speed"),
+    "an input that is no number": (lambda rig: spaced(rig, MOVES, value=NAN), "Locomotion", "not a number"),
+    "no target": (lambda rig: spaced(rig, PLANE, "AIM", input="YAW"), "Aim", "target"),
+    "whole samples beside additive ones": (_additive_beside_whole, "Locomotion", "Running_A", "Idle"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_wrong_is_named_and_the_rest_goes_on(rig, what):
+    """Below a good layer, "Cheer" on the chest."""
+    stack_edits.mask_bones(layered.layer(rig, "Cheer"), ["chest"])
+    spoil, layer, *words = WRONG[what]
+    spoil(rig)
+    goes_on(rig, f'Layer "{layer}"', *words)
+
+
+@pytest.mark.blender_version
+def test_undo_and_redo_of_layers(rig):
+    """Back to a smaller weight, forth, and back to no layer."""
+    name = rig.obj.name
+
+    def pose():
+        bpy.context.scene.frame_set(5)
+        return rigs.pose(bpy.data.objects[name])
+
+    bpy.context.view_layer.objects.active = rig.obj
+    shown = [pose()]
+    bpy.ops.ed.undo_push(message="start")
+    assert bpy.ops.active_ragdoll.add_layer(source="POSE_ASSET", action="Sit_Floor_Pose") == {"FINISHED"}
+    for weight in (0.5, 1.0):
+        rig.obj.active_ragdoll.layers[0].weight = weight
+        bpy.ops.ed.undo_push(message=f"{weight}")
+        shown.append(pose())
+    assert rigs.angles(shown[2], shown[1]).max() > 5.0
+    for step, expected in ((bpy.ops.ed.undo, 1), (bpy.ops.ed.redo, 2), (bpy.ops.ed.undo, 1)):
+        step()
+        assert rigs.angles(pose(), shown[expected]).max() < 0.01
+    while len(bpy.data.objects[name].active_ragdoll.layers):
+        bpy.ops.ed.undo()
+    assert rigs.angles(pose(), shown[0]).max() < 0.01
+
+
+@pytest.mark.blender_version
+def test_clips_of_other_files_are_played_by_bone_names(data_dir):
+    """Their rest pose is their first frame: what a bone does relative to its parent is what must be the same."""
+    rig = rigs.load(data_dir / "arnaud.fbx")
+    obj = rig.obj
+    rigs.set_range(rig.scene, 1, 20)
+    bpy.ops.import_scene.fbx(filepath=str(data_dir / "run.fbx"))
+    other = next(o for o in bpy.context.selected_objects if o.type == "ARMATURE")
+    made = stack_edits.add_layer(obj, rig.scene, "CLIP", "Run")
+    stack_edits.choose(made, other.animation_data.action)
+    made.start, made.only_keyed = other.animation_data.action.frame_range[0], False
+    common = [bone.name for bone in obj.data.bones if bone.name in other.data.bones]
+    assert made.armature == other and made.object_motion and len(common) == 53
+    for frame in (1, 8, 15):
+        rig.scene.frame_set(frame)
+        assert not [name for name in pose_stack.of(obj).messages if name.startswith("Layer")]
+        mine, its = (rigs.pose(o)[[o.data.bones.find(name) for name in common]] for o in (obj, other))
+        assert rigs.angles(mine, its).max() < 0.1 and np.abs(mine - its)[:, :3, 3].max() < 0.02, frame

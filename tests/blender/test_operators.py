@@ -29,14 +29,6 @@ def played(obj, scene) -> np.ndarray:
     return np.array(rigs.step(scene, frames, lambda: rigs.pose(obj)[:, :3, 3]))
 
 
-def simulated_arm(arm, scene, weight: float) -> np.ndarray:
-    """What `played` finds after a simulation with this rotation weight."""
-    OPERATORS.build()
-    arm.active_ragdoll.rotation_weight = weight
-    OPERATORS.simulate()
-    return played(arm, scene)
-
-
 def test_build_needs_an_armature(fresh_scene):
     assert not OPERATORS.build.poll()
     with pytest.raises(RuntimeError, match="Select the character"):
@@ -84,19 +76,17 @@ def test_simulate_another_range_and_back(arm, scene):
         OPERATORS.simulate(frame_start=9, frame_end=9)
 
 
-def test_free_cache_returns_to_live_play(arm, scene):
-    simulated = simulated_arm(arm, scene, 0.3)
-    assert OPERATORS.free_cache() == {"FINISHED"}
-    assert arm.active_ragdoll.state == "READY"
-    # The same to single precision: the cache stores places and rotations, a live step shows matrices.
-    np.testing.assert_allclose(played(arm, scene), simulated, rtol=0.0, atol=1e-6)
-    assert arm.active_ragdoll.state == "LIVE"
-
-
 def test_bake_and_revert(arm, scene):
     old = arm.animation_data.action
-    simulated = simulated_arm(arm, scene, 0.3)
-    assert OPERATORS.bake() == {"FINISHED"}
+    OPERATORS.build()
+    arm.active_ragdoll.rotation_weight = 0.3
+    OPERATORS.simulate()
+    simulated = played(arm, scene)
+    assert OPERATORS.free_cache() == {"FINISHED"} and arm.active_ragdoll.state == "READY"
+    # The same to single precision: the cache stores places and rotations, a live step shows matrices.
+    np.testing.assert_allclose(played(arm, scene), simulated, rtol=0.0, atol=1e-6)
+    OPERATORS.simulate(frame_start=1, frame_end=10)  # a shorter cache than what is baked
+    assert OPERATORS.bake(frame_start=1, frame_end=30) == {"FINISHED"}
     assert arm.active_ragdoll.state == "BAKED"
     assert arm.animation_data.action != old and old.name in bpy.data.actions
     np.testing.assert_allclose(played(arm, scene), simulated, atol=1e-4 * 1.5)  # 1e-4 of the arm's height
@@ -109,24 +99,6 @@ def test_bake_and_revert(arm, scene):
     assert arm.animation_data.action == old
     with pytest.raises(RuntimeError, match="Nothing is baked"):
         OPERATORS.revert_bake()
-
-
-def test_bake_after_a_shorter_simulation_simulates_the_rest(arm, scene):
-    """A cache of 1 to 10 must not pass for one of 1 to 30, whose last frames it would show frozen."""
-    simulated = simulated_arm(arm, scene, 0.0)
-    OPERATORS.simulate(frame_start=1, frame_end=10)
-    OPERATORS.bake(frame_start=1, frame_end=30)
-    np.testing.assert_allclose(played(arm, scene), simulated, atol=1e-4 * 1.5)
-
-
-def test_edited_masses_of_a_loaded_file_are_built_before_the_bake(arm, scene, tmp_path):
-    OPERATORS.build()
-    OPERATORS.simulate()
-    _scene, obj = rigs.reopened(tmp_path / "cached.blend", "Arm")
-    assert obj.active_ragdoll.state == "CACHED"
-    obj.pose.bones[ARM].active_ragdoll.mass = 7.5
-    assert OPERATORS.bake() == {"FINISHED"}
-    assert rigs.part(obj, ARM).body.rigid_body.mass == 7.5
 
 
 def three_arms(scene) -> list:

@@ -1,20 +1,21 @@
-"""Knock-out and recovery in Blender: the whole course on real rigs, its record, settings and bad input."""
+"""Knock-out and recovery in Blender: the whole course on real rigs, its record and settings; muscle tone in a fall."""
 
 import bpy
 import numpy as np
 import pytest
-from mathutils import Matrix
 
+import falling
 import knock_outs
 import rigs
 from active_ragdoll.core.blender.physics import build, remove
 from active_ragdoll.core.blender.run import records, simulate, write
 from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.settings import effects
 from active_ragdoll.core.blender.stack import stack_edits
 from active_ragdoll.core.errors import RagdollError
 from own_characters import or_own
 
-RIGS = or_own("mh_mixamo.blend", "01_01.bvh", own=("own mixamo", "own kaykit with roots"))
+RIGS = ("own mixamo", "own kaykit with roots")  # at two scales
 
 
 @pytest.mark.blender_version
@@ -57,8 +58,7 @@ def test_a_live_run_shows_its_record_when_scrubbed(fresh_scene):
         assert np.abs(rigs.pose(obj) - pose).max() < 1e-5
 
 
-@pytest.mark.parametrize("method", ("INERTIALIZED", "CROSS_FADED"))
-def test_a_get_up_action_is_played_and_the_animation_goes_on(fresh_scene, method):
+def test_a_get_up_action_is_played_and_the_animation_goes_on(fresh_scene):
     action = bpy.data.actions.new("Get Up")
     obj = rigs.swinging_human(fresh_scene, 1, 200)
     plain = rigs.animation(obj, range(1, 201))
@@ -67,7 +67,7 @@ def test_a_get_up_action_is_played_and_the_animation_goes_on(fresh_scene, method
     turned = (np.cos(np.pi / 8), 0.0, 0.0, np.sin(np.pi / 8))
     rigs.key(obj.pose.bones["arm.L"], "rotation_quaternion", {1: (1.0, 0.0, 0.0, 0.0), 31: turned})
     obj.animation_data.action = own
-    knock_outs.prepare(fresh_scene, obj, 1, 200, method=method, get_up_face_up=action, get_up_face_down=action)
+    knock_outs.prepare(fresh_scene, obj, 1, 200, method="CROSS_FADED", get_up_face_up=action, get_up_face_down=action)
     shown, _targets, states = knock_outs.run(fresh_scene, obj)
     record = records.record_of(obj, 150)
     assert [passage.action for passage in record.passages] == ["Get Up", ""]
@@ -106,94 +106,18 @@ def test_a_character_that_starts_animated_wakes_with_its_velocity(fresh_scene):
         assert np.abs(shown[frame] - plain[frame])[rows, :3, 3].max() < 0.01
 
 
-def test_a_limp_character_wakes_with_the_velocity_of_its_animation(fresh_scene):
-    """Carried along at 3 m/s and let go: it flies on."""
-    obj = rigs.swinging_human(fresh_scene, 1, 40)
-    rigs.key_locations(obj, {1: (0.0, 0.0, 5.0), 41: (5.0, 0.0, 5.0)})
-    rigs.interpolate(obj, "LINEAR")
-    fresh_scene.gravity = (0.0, 0.0, 0.0)
-    knock_outs.prepare(fresh_scene, obj, 1, 40, {20: "LIMP"}, starts="ANIMATED")
-    centres = {frame: rigs.bodies(obj)[:, :3, 3].mean(axis=0) for frame in simulate.frames(fresh_scene)}
-    before = (centres[20] - centres[18])[0] * 12.0
-    after = (centres[26] - centres[24])[0] * 12.0
-    assert before == pytest.approx(3.0, rel=0.05) and after == pytest.approx(before, rel=0.1)
-
-
-@pytest.mark.parametrize("scale", (0.01, 100.0))
-def test_the_course_is_the_same_at_any_object_scale(fresh_scene, scale):
-    obj = rigs.swinging_human(fresh_scene, 1, 150)
-    obj.data.transform(Matrix.Scale(1.0 / scale, 4))
-    obj.scale = (scale,) * 3
-    for curve in rigs.curves_of(obj.animation_data.action):
-        if curve.data_path.endswith("location"):
-            for key in curve.keyframe_points:
-                key.co.y /= scale
-    fresh_scene.frame_set(1)
-    knock_outs.prepare(fresh_scene, obj, 1, 150)
-    shown, _targets, states = knock_outs.run(fresh_scene, obj)
-    assert knock_outs.course(states) == knock_outs.COURSE
-    frame = knock_outs.first(states, "RECOVERING")
-    assert knock_outs.pops_where_it_begins(fresh_scene, obj, shown, frame) < knock_outs.LIMIT
-
-
-def test_a_rig_with_root_bones_gets_up_in_its_place(fresh_scene):
-    """A root on the floor carries the body, another root a prop: both go where the character lies."""
-    obj = rigs.human(fresh_scene)
-    bpy.context.view_layer.objects.active = obj
-    bpy.ops.object.mode_set(mode="EDIT")
-    bones = obj.data.edit_bones
-    for name, x in (("root", 0.0), ("prop", 1.0)):
-        bone = bones.new(name)
-        bone.head, bone.tail, bone.use_deform = (x, 0.0, 0.0), (x, 0.3, 0.0), False
-    bones["hips"].parent = bones["root"]
-    bpy.ops.object.mode_set(mode="OBJECT")
-    fresh_scene.frame_set(1)
-    knock_outs.prepare(fresh_scene, obj, 1, 150)
-    obj.pose.bones["root"].active_ragdoll.simulate = False
-    shown, _targets, states = knock_outs.run(fresh_scene, obj)
-    assert knock_outs.course(states) == knock_outs.COURSE
-    start = knock_outs.first(states, "RECOVERING")
-    jumps = knock_outs.jumps(obj, shown, knock_outs.rows(obj))
-    assert max(jumps[start], jumps[start + 1]) < knock_outs.LIMIT
-    root, prop, hips = (obj.data.bones.find(name) for name in ("root", "prop", "hips"))
-    for one, other in ((root, hips), (prop, root)):
-        before, after = (np.linalg.inv(shown[frame][one]) @ shown[frame][other] for frame in (1, 150))
-        assert np.abs(before - after).max() < 1e-3
-
-
-def test_the_distance_from_the_animation_knocks_out(fresh_scene):
-    obj = knock_outs.human(fresh_scene, 40, events={2: "ACTIVE"}, knock_out_distance=0.5)
-    obj.active_ragdoll.translation_weight = 0.0
-    obj.location.z += 3.0
-    fresh_scene.frame_set(1)
-    build.rebuild(obj, fresh_scene)
-    _shown, _targets, states = knock_outs.run(fresh_scene, obj)
-    assert knock_outs.course(states)[:2] == ["ACTIVE", "LIMP"]
-    # It falls 0.5 m, scaled by its height, in about 0.3 s.
-    size = obj.active_ragdoll.height / 1.8
-    assert knock_outs.first(states, "LIMP") == pytest.approx(1 + 24 * np.sqrt(2 * 0.5 * size / 9.81), abs=2)
-
-
-def test_of_two_states_at_one_frame_the_limper_one_holds_and_the_user_is_told(fresh_scene):
-    obj = knock_outs.human(fresh_scene, 30, events={10: "LIMP"})
-    event = obj.active_ragdoll.recovery.events.add()
-    event.frame, event.phase = 10, "ANIMATED"
-    _shown, _targets, states = knock_outs.run(fresh_scene, obj)
-    assert states[10] == "LIMP"
-    assert "both forced" in STATE.messages[obj.name]
-
-
-def test_a_frame_rate_changed_in_mid_work_keeps_the_course_and_the_cached_frames(fresh_scene):
-    obj = knock_outs.human(fresh_scene, 150)
-    shown = {}
+@pytest.mark.parametrize(("speed", "felled"), [(5.0, True), (0.4, False)])
+def test_what_strikes_hard_knocks_out_at_the_contact_and_throws_nobody_faster_than_it_goes(fresh_scene, speed, felled):
+    obj = knock_outs.human(fresh_scene, 24, events={-1000: "LIMP"})
+    box = rigs.box(fresh_scene, "Box", (1.0, 1.0, 1.2), (0.0, 0.0, 1.0), kinematic=True)
+    rigs.key_locations(box, {0: (0.0, 0.9 + 0.3 * speed, 1.0), 25: (0.0, 0.9 - speed * (25 / 24 - 0.3), 1.0)})
+    places, states, masses = [], {}, rigs.masses(obj)
     for frame in simulate.frames(fresh_scene):
-        if frame == 70:
-            fresh_scene.render.fps = 30
-        shown[frame] = rigs.pose(obj)
-    states = [records.record_of(obj, frame).state(frame).phase for frame in range(1, 151)]
-    assert states[-1] == "ANIMATED"
-    fresh_scene.render.fps = 60
-    rigs.check_shown(fresh_scene, obj, shown, (120, 80, 60, 100), 1e-5)
+        places.append(masses @ rigs.bodies(obj)[:, 1, 3] / masses.sum())
+        states[frame] = obj.active_ragdoll.state
+    assert ("LIMP" in states.values()) == felled
+    fastest = -np.diff(places).min() * 24.0
+    assert fastest < 1.1 * speed and (not felled or fastest > 0.5 * speed)
 
 
 @pytest.mark.blender_version
@@ -214,49 +138,109 @@ def test_a_body_that_is_not_a_number_stops_the_run_and_keeps_the_last_good_frame
             shown[frame] = rigs.pose(obj)
     assert max(shown) == 19
     monkeypatch.undo()
-    for frame in (19, 5, 20, 30):
-        fresh_scene.frame_set(frame)
-        assert np.isfinite(rigs.pose(obj)).all()
-        if frame in shown:
-            assert np.abs(rigs.pose(obj) - shown[frame]).max() < 1e-5
-    _shown, _targets, states = knock_outs.run(fresh_scene, obj)
-    assert states[40] == "ACTIVE"
+    rigs.check_shown(fresh_scene, obj, shown, (19, 5), 1e-5)
 
 
-@pytest.mark.blender_version
-def test_a_deleted_get_up_action_is_named_and_the_character_gets_up_without(fresh_scene):
-    obj = knock_outs.human(fresh_scene, 120)
-    empty = bpy.data.actions.new("Nothing")
-    obj.active_ragdoll.recovery.get_up_face_up = obj.active_ragdoll.recovery.get_up_face_down = empty
-    _shown, _targets, states = knock_outs.run(fresh_scene, obj)
-    assert states[120] == "ANIMATED" and "Nothing" in STATE.messages[obj.name]
-
-
-@pytest.mark.blender_version
-def test_keyed_thresholds_are_read_at_their_frame(fresh_scene):
-    obj = knock_outs.human(fresh_scene, 60)
+def human(scene, last=40, tone=0.25, event=6, make=rigs.swinging_human, **settings):
+    """The swinging human that is knocked out at a frame, on a floor."""
+    obj = make(scene)
+    rigs.set_range(scene, 1, last)
     group = obj.active_ragdoll.recovery
-    rigs.key(obj, "active_ragdoll.recovery.regain", {1: 0.0, 59: 0.0, 60: 1.0})
-    group.rest_time = 0.0
-    _shown, _targets, states = knock_outs.run(fresh_scene, obj)
-    assert states[59] == "RECOVERING"
-    run = STATE.runs[fresh_scene.name]
-    assert run.effect("recovery").by_name[obj.name].record.state(58).progress == 0.0
+    group.enabled, group.tone = True, tone
+    knock_outs.prepare(scene, obj, 1, last, {event: "LIMP"}, rest_time=1e3, **settings)
+    return obj
 
 
-def test_operators(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene, 1, 30)
+def played(scene, obj, last):
+    return np.array(rigs.play(scene, 1, last, lambda: rigs.bodies(obj)))
+
+
+@pytest.mark.blender_version
+def test_one_build_follows_in_the_world_and_falls_by_its_joints(fresh_scene):
+    obj = human(fresh_scene)
+    poses = played(fresh_scene, obj, 5)
+    wanted = STATE.runs[fresh_scene.name].wanted
+    assert obj.active_ragdoll.drive_space == "WORLD" and obj.active_ragdoll.state == "ACTIVE"
+    assert rigs.angles(poses[-1], wanted).max() < 0.1  # at full weight, held where its animation is
+    poses = played(fresh_scene, obj, 40)
+    assert np.array_equal(poses, played(fresh_scene, obj, 40))  # bit for bit
+    assert poses[-1][:, 2, 3].mean() < 0.5 * poses[0][:, 2, 3].mean()  # nothing holds it up any more
+
+
+def test_muscles_give_no_momentum(fresh_scene):
+    """In the air, without gravity, a character that draws its limbs together goes on turning as it was pushed."""
+    obj = human(fresh_scene, 24, 0.6, 4)
+    rigs.undamped(obj)
+    fresh_scene.gravity = (0.0, 0.0, 0.0)
+    bpy.data.objects.remove(fresh_scene.objects["Floor"])
+    effects.add_hit(obj, fresh_scene, "spine", 4, (0.0, 40.0, 30.0), (0.1, 0.0, 0.1))
+    poses = played(fresh_scene, obj, 24)[6:]
+    parts = obj.active_ragdoll.parts
+    moments = rigs.box_moments(rigs.masses(obj), np.array([2.0 * rigs.half_extents(part) for part in parts]))
+    momentum, around, spin = rigs.momenta(poses, rigs.masses(obj), moments, rigs.FPS)
+    for total, inner in ((momentum.sum(axis=1), momentum), ((around + spin).sum(axis=1), around)):
+        drift = np.linalg.norm(total - total[0], axis=1).max()
+        assert drift < 0.02 * np.linalg.norm(inner, axis=2).sum(axis=1).max()
+    between = np.linalg.inv(poses[:, :1]) @ poses
+    assert rigs.angles(between[0], between[-1]).max() > 30.0  # its limbs did move
+
+
+@pytest.mark.parametrize("name", or_own("Knight.glb", own=("own mixamo",)))
+def test_tone_calms_the_joints_and_reflexes_put_the_arms_before_the_head(name):
+    rag, stunned = (falling.fall(name, "back", *tone) for tone in (falling.RAG, falling.STUNNED))
+    fast, calm = (np.percentile(fall.joint_speeds(), 95) for fall in (rag, stunned))
+    assert calm < 300.0 and calm < 0.75 * fast
+    assert stunned.fold() < max(rag.fold(), 90.0) and stunned.rest() < 3.0
+    awake = falling.fall(name, "back", *falling.AWAKE)
+    assert np.percentile(awake.joint_speeds(), 95) < 300.0
+    assert awake.arms_first() and awake.rest() < 3.0
+    assert awake.head_speed() < rag.head_speed()
+
+
+def test_an_injured_arm_hangs(fresh_scene):
+    """Without weight nothing but muscles lowers an arm from T-pose: the one whose tone is taken away stays behind."""
+    obj = human(fresh_scene, 24, 0.6, 4, rigs.human)
+    fresh_scene.gravity = (0.0, 0.0, 0.0)
+    for bone in ("arm.L", "forearm.L"):
+        obj.pose.bones[bone].active_ragdoll.tone = 0.0
+    start, *_others, end = played(fresh_scene, obj, 24)[3:]
+    spine, left, right = rigs.rows(obj, ("spine", "arm.L", "arm.R"))
+    hurt, sound = rigs.angles(*(np.linalg.inv(pose[spine]) @ pose[[left, right]] for pose in (start, end)))
+    assert sound > 45.0 and hurt < 0.5 * sound
+
+
+@pytest.mark.blender_version
+def test_set_up_gives_tone_and_motors_and_files_of_before_fall_as_rags(fresh_scene):
+    obj = rigs.ragdoll(fresh_scene, 20)
+    group = obj.active_ragdoll.recovery
+    assert group.tone == 0.0 and not any(part.motors for part in obj.active_ragdoll.parts)
     bpy.context.view_layer.objects.active = obj
-    assert not bpy.ops.active_ragdoll.setup_recovery.poll()
-    knock_outs.prepare(fresh_scene, obj, 1, 30)
-    obj.active_ragdoll.recovery.enabled = False
-    assert bpy.ops.active_ragdoll.setup_recovery() == {"FINISHED"}
-    assert obj.active_ragdoll.recovery.enabled and obj.active_ragdoll.target_armature is not None
-    fresh_scene.frame_set(12)
-    bpy.ops.active_ragdoll.add_recovery_event(phase="ANIMATED")
-    events = obj.active_ragdoll.recovery.events
-    assert (events[-1].frame, events[-1].phase) == (12, "ANIMATED")
-    bpy.ops.active_ragdoll.remove_recovery_event()
-    assert len(events) == 1
-    bpy.ops.active_ragdoll.remove_recovery_event()
-    assert not bpy.ops.active_ragdoll.remove_recovery_event.poll()
+    bpy.ops.active_ragdoll.setup_recovery()
+    assert group.tone == 0.25 and not group.reflexes
+    assert all(part.motors for part in obj.active_ragdoll.parts if part.parent)
+    bpy.ops.active_ragdoll.set_tone(tone="AWAKE")
+    assert group.tone == pytest.approx(0.6) and group.reflexes and not obj.active_ragdoll.layout_changed
+    bpy.ops.active_ragdoll.set_tone(tone="RAG")
+    bpy.ops.active_ragdoll.setup_recovery()
+    assert group.tone == 0.0  # what the user has chosen stays
+
+
+def test_tone_without_motors_asks_for_a_build_and_falls_as_a_rag_until_then(fresh_scene):
+    obj = human(fresh_scene, 12, 0.0)
+    obj.active_ragdoll.recovery.tone = 0.5
+    assert obj.active_ragdoll.layout_changed
+    rigs.play(fresh_scene, 1, 12)
+    assert any("muscle tone" in text for text in STATE.warnings[obj.name])
+    for _frame in simulate.frames(fresh_scene):
+        pass
+    assert any(part.motors for part in obj.active_ragdoll.parts)
+
+
+def test_what_has_no_posture_keeps_its_pose_as_well_as_it_can():
+    rig = rigs.load("own dog", 30)
+    group = rig.obj.active_ragdoll.recovery
+    group.enabled, group.tone, group.reflexes = True, 0.6, True
+    knock_outs.prepare(rig.scene, rig.obj, rig.first, rig.last, {rig.first + 2: "LIMP"})
+    build.rebuild(rig.obj, rig.scene)
+    poses = np.array(rigs.play(rig.scene, rig.first, rig.last, lambda: rigs.bodies(rig.obj)))
+    assert np.isfinite(poses).all() and rig.obj.active_ragdoll.state in ("LIMP", "SETTLING", "RECOVERING", "BLENDING")

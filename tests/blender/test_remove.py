@@ -1,4 +1,8 @@
-"""What a build adds stays out of sight; building again makes the same, and `remove` leaves everything as it was."""
+"""What a build adds stays out of sight; a build that is refused, and a removal, leave everything as it was."""
+
+import json
+import math
+from operator import attrgetter
 
 import bpy
 import numpy as np
@@ -7,7 +11,10 @@ import pytest
 import rigs
 from active_ragdoll.core.blender.physics import build, built, remove, world
 from active_ragdoll.core.blender.run import simulate
+from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.settings import declare
 from active_ragdoll.core.blender.stack import stack_edits
+from active_ragdoll.core.errors import RagdollError
 
 pytestmark = pytest.mark.blender_version
 
@@ -66,8 +73,7 @@ def _check(before: dict, obj, scene) -> None:
         assert after[part] == before[part], part
 
 
-@pytest.mark.parametrize("mode", ("OBJECT", "POSE", "EDIT"))
-@pytest.mark.parametrize("ran", (False, True))
+@pytest.mark.parametrize(("mode", "ran"), (("POSE", True), ("EDIT", False)))
 def test_remove_restores_everything(fresh_scene, mode, ran):
     scene = fresh_scene
     obj = rigs.swinging_human(scene, 1, 12)
@@ -94,8 +100,7 @@ def test_remove_restores_everything(fresh_scene, mode, ran):
     assert obj.active_ragdoll.state == "NONE"
 
 
-@pytest.mark.parametrize("self_collision", (True, False))
-def test_remove_keeps_the_users_world_and_its_range(fresh_scene, self_collision):
+def test_remove_keeps_the_users_world_and_its_range(fresh_scene):
     scene = fresh_scene
     obj = rigs.swinging_human(scene, 10, 22)
     rigs.box(scene, "Floor", (10, 10, 1), (0, 0, -0.5), passive=True)
@@ -107,7 +112,7 @@ def test_remove_keeps_the_users_world_and_its_range(fresh_scene, self_collision)
     bpy.context.view_layer.update()
     scene.frame_set(10)
     before = _state(obj, scene)
-    obj.active_ragdoll.self_collision = self_collision
+    obj.active_ragdoll.self_collision = False
     build.build(obj, scene)
     list(simulate.frames(scene))
     remove.remove(obj)
@@ -154,56 +159,16 @@ def test_remove_leaves_nothing_of_the_recovery(recovering):
 
 def test_remove_keeps_a_stack_that_does_more_than_recover(recovering):
     obj, scene, before = recovering
+    stack_edits.drop_if_idle(obj)
+    assert obj.active_ragdoll.target_armature is not None, "which getting up needs"
     obj.active_ragdoll.bone_transforms.add().bone = "head"
     assert bpy.ops.active_ragdoll.remove() == {"FINISHED"}
-    assert obj.active_ragdoll.target_armature is not None
-    stack_edits.drop_if_idle(obj)
     assert obj.active_ragdoll.target_armature is not None
     obj.active_ragdoll.bone_transforms.clear()
     stack_edits.drop_if_idle(obj)
     bpy.context.view_layer.update()
     after = _state(obj, scene)
     assert after["bones"] == before["bones"] and after["names"] == before["names"]
-
-
-def test_a_recovery_keeps_its_stack_when_the_last_entry_goes(recovering):
-    obj, _scene, _before = recovering
-    stack_edits.drop_if_idle(obj)
-    assert obj.active_ragdoll.target_armature is not None
-
-
-def test_built_again_it_gets_up_as_before(recovering):
-    """The settings of the recovery stay, so Build gives back what it needs."""
-    obj, scene, _before = recovering
-    built = sorted(o.name for o in bpy.data.objects)
-    assert bpy.ops.active_ragdoll.remove() == {"FINISHED"}
-    assert bpy.ops.active_ragdoll.build() == {"FINISHED"}
-    assert obj.active_ragdoll.target_armature is not None
-    assert sorted(o.name for o in bpy.data.objects) == built
-    rigs.play(scene, 1, 4)
-
-
-@pytest.mark.parametrize(
-    ("way", "again"),
-    (("build", False), ("build", True), ("setup_recovery", True), ("setup_look_at", True), ("simulate", True)),
-)
-def test_a_refused_build_leaves_nothing_of_the_recovery(fresh_scene, way, again):
-    """The first one leaves nothing at all, a later one the ragdoll that there was."""
-    scene = fresh_scene
-    obj = rigs.swinging_human(scene, 1, 12)
-    rigs.empty(scene, "Other")
-    scene.frame_set(1)
-    if again:
-        assert bpy.ops.active_ragdoll.build() == {"FINISHED"}
-    before = _state(obj, scene)
-    bone = obj.pose.bones["head"].active_ragdoll
-    bone.override_limits = True
-    bone.limit_min, bone.limit_max = (0.0, 0.0, 0.3), (0.0, 0.0, -0.3)
-    obj.active_ragdoll.recovery.enabled = True
-    with pytest.raises(RuntimeError, match="limit_min must not exceed"):
-        getattr(bpy.ops.active_ragdoll, way)()
-    bpy.context.view_layer.update()
-    _check(before, obj, scene)
 
 
 @pytest.fixture
@@ -219,15 +184,10 @@ def seen(human) -> set:
     return {o.name for o in helpers for layer in bpy.context.scene.view_layers if o.visible_get(view_layer=layer)}
 
 
-def test_a_build_shows_the_character_and_its_props_only(human, fresh_scene):
+def test_a_build_shows_helpers_only_when_asked_to(human, fresh_scene):
     crate = rigs.box(fresh_scene, "Crate", (1, 1, 1), (3, 0, 0))
     assert not seen(human)
     assert human.visible_get() and crate.visible_get()
-    build.rebuild(human, fresh_scene)
-    assert not seen(human)
-
-
-def test_helpers_can_be_shown_and_stay_so(human, fresh_scene):
     fresh_scene.active_ragdoll.show_helpers = True
     shown = seen(human)
     assert len(shown) > 4 * len(human.active_ragdoll.parts)
@@ -237,24 +197,100 @@ def test_helpers_can_be_shown_and_stay_so(human, fresh_scene):
     assert not seen(human)
 
 
-def test_bodies_are_seen_while_they_are_edited(human, fresh_scene):
-    bpy.context.view_layer.objects.active = human
-    assert bpy.ops.active_ragdoll.edit_bodies() == {"FINISHED"}
-    assert seen(human) == {part.body.name for part in human.active_ragdoll.parts}
-    assert bpy.ops.active_ragdoll.edit_bodies() == {"FINISHED"}
-    assert not seen(human)
-    bpy.context.view_layer.objects.active = human
-    bpy.ops.active_ragdoll.edit_bodies()
-    before = rigs.counts()["collections"]
-    remove.remove(human)
-    assert before - rigs.counts()["collections"] >= 3
+LAST = 12
+_FLAT = json.dumps([[x, y, 0.0] for x in (-0.1, 0.0, 0.1) for y in (-0.1, 0.0, 0.1)])
+_LIMITS = {"limits_from": "USER", "limit_min": (0.5,) * 3, "limit_max": (0.2,) * 3}
+_HULL = {"shape_by_user": True, "shape": "CONVEX_HULL", "half_extents": (0.1, 0.1, 0.1), "body_points": _FLAT}
+# What is set of the character and of each of some bones, the choice of bones, and what the message says.
+WAYS = {
+    "uneven scale": ({"scale": (1.0, 1.0, 1.5)}, {}, (), "KEEP", "non-uniform"),
+    "too small": ({"scale": (1e-4,) * 3}, {}, (), "KEEP", "rigid bodies need"),
+    "no place": ({"location": (math.nan, 0.0, 0.0)}, {}, (), "KEEP", "not a number"),
+    "joint nowhere": ({}, {"bind_location": (math.nan,) * 3}, ("head",), "KEEP", "'head'"),
+    "limits": ({}, _LIMITS, ("head",), "KEEP", "'head'"),
+    "flat hull": ({}, _HULL, ("head",), "KEEP", "hull"),
+    "not recognised": ({}, {"role_by_user": True, "role": "GENERIC"}, tuple(rigs.HUMAN), "MAIN", "No main bones"),
+    "none selected": ({}, {}, (), "SELECTED", "selected"),
+    "unknown choice": ({}, {}, (), "SOME", "SOME"),
+}
 
 
-def test_what_is_hidden_moves_as_what_is_shown(human, fresh_scene):
-    rigs.set_weights(human, 0.3)
-    found = []
-    for shown in (False, True, False):
-        fresh_scene.active_ragdoll.show_helpers = shown
-        found.append(np.array(rigs.play(fresh_scene, 1, 20, lambda: rigs.pose(human))))
-    assert np.array_equal(found[0], found[1]) and np.array_equal(found[0], found[2])
-    assert np.ptp(found[0], axis=0).max() > 0.05
+def _settings(owner) -> list:
+    """Names and values of all settings and records of a character, a bone or a scene."""
+    found = [(name, getattr(group, name)) for group, name, _said in declare.walk(owner.active_ragdoll)]
+    return [(name, repr(list(value) if hasattr(value, "foreach_get") else value)) for name, value in found]
+
+
+def _body(rigid_body) -> list:
+    plain = (p.identifier for p in rigid_body.bl_rna.properties if p.type in ("FLOAT", "INT", "BOOLEAN", "ENUM"))
+    return [(name, repr(getattr(rigid_body, name))) for name in plain]
+
+
+def _stored(obj, scene) -> dict:
+    """All of a ragdoll that is stored in the file, and of its scene's world."""
+    cache = scene.rigidbody_world.point_cache
+    helpers = obj.active_ragdoll.collection.all_objects
+    return {
+        "counts": rigs.counts(),
+        "settings": [_settings(owner) for owner in (obj, scene, *obj.pose.bones)],
+        "constraints": [(c.name, c.target and c.target.name) for bone in obj.pose.bones for c in bone.constraints],
+        "record": obj.active_ragdoll.collection.active_ragdoll.record,
+        "names": sorted(o.name for o in bpy.data.objects),
+        "places": {o.name: np.array(o.matrix_basis).tobytes() for o in helpers},
+        "bodies": {o.name: _body(o.rigid_body) for o in helpers if o.rigid_body},
+        "joints": {o.name: _body(o.rigid_body_constraint) for o in helpers if o.rigid_body_constraint},
+        "cache": (cache.is_baked, cache.is_outdated, cache.frame_start, cache.frame_end),
+        "said": (dict(STATE.messages), sorted(STATE.broken), sorted(STATE.runs)),
+        "frame": scene.frame_current,
+    }
+
+
+def _set(obj, of_object: dict, of_bones: dict, bones) -> list:
+    """Set values; what they were."""
+    places = [(obj, name, value) for name, value in of_object.items()]
+    places += [(obj.pose.bones[bone].active_ragdoll, *item) for bone in bones for item in of_bones.items()]
+    before = []
+    with STATE.writing():
+        for owner, name, value in places:
+            old = attrgetter(name)(owner)
+            before.append((owner, name, old if isinstance(old, (bool, str)) else tuple(old)))
+            setattr(owner, name, value)
+    return before
+
+
+def _refused(obj, scene, way):
+    """Spoil what a build needs, have it refused, and mend it: nothing else has changed."""
+    of_object, of_bones, names, choice, words = WAYS[way]
+    before = _set(obj, of_object, of_bones, names)
+    if choice == "SELECTED":
+        rigs.select(obj, "")
+        bpy.ops.object.mode_set(mode="OBJECT")
+    state = _stored(obj, scene)
+    with pytest.raises(RagdollError, match=words):
+        build.build(obj, scene, choice)
+    after = _stored(obj, scene)
+    for part, value in state.items():
+        assert after[part] == value, (way, part)
+    with STATE.writing():
+        for owner, name, value in before:
+            setattr(owner, name, value)
+
+
+def test_the_ragdoll_and_its_cache_stay(fresh_scene):
+    obj = rigs.ragdoll(fresh_scene, LAST, 0.3)
+    simulated = [rigs.pose(obj) for _frame in simulate.frames(fresh_scene)]
+    baked = rigs.play(fresh_scene, 1, LAST, lambda: rigs.pose(obj))
+    for way in WAYS:
+        _refused(obj, fresh_scene, way)
+    assert np.array_equal(rigs.play(fresh_scene, 1, LAST, lambda: rigs.pose(obj)), baked)
+    assert np.array_equal([rigs.pose(obj) for _frame in simulate.frames(fresh_scene)], simulated)
+
+
+def test_a_run_goes_on(fresh_scene):
+    obj = rigs.ragdoll(fresh_scene, LAST, 0.3)
+    plain = rigs.play(fresh_scene, 1, LAST, lambda: rigs.pose(obj))
+    found = rigs.play(fresh_scene, 1, 6, lambda: rigs.pose(obj))
+    _refused(obj, fresh_scene, "limits")
+    bpy.context.view_layer.update()  # as a window does after each operator
+    found += rigs.play(fresh_scene, 7, LAST, lambda: rigs.pose(obj))
+    assert np.array_equal(found, plain)

@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from mathutils import Matrix
 
 import rigs
 from active_ragdoll.core.blender.physics import build
@@ -13,9 +12,8 @@ from active_ragdoll.core.blender.tools.measure import Meter
 from active_ragdoll.core.ragdoll.drives import servo
 from own_characters import or_own
 
-SWEEP = (1.0, 0.9, 0.7, 0.5, 0.3, 0.1, 0.05, 0.0)
+SWEEP = (1.0, 0.9, 0.5, 0.1, 0.0)
 G = 9.81
-BODY = ("mass", "collision_shape", "linear_damping", "angular_damping")
 
 
 def _weights(obj, rotation, translation):
@@ -23,7 +21,7 @@ def _weights(obj, rotation, translation):
 
 
 @pytest.mark.blender_version
-@pytest.mark.parametrize("weight", (0.9, 0.7, 0.5, 0.3, 0.2))
+@pytest.mark.parametrize("weight", (0.9, 0.5, 0.2))
 def test_the_sag_under_gravity_is_force_over_stiffness(fresh_scene, weight):
     """A body on a still target: m g = m w^2 x in the mean, so x = g / w^2 whatever its mass; and it comes to rest."""
     heights, sag = _hanging(weight), G / servo.frequency(weight) ** 2
@@ -49,32 +47,8 @@ def _hanging(weight, of_bone=1.0):
     return np.array(rigs.play(scene, 1, 24 * 12, lambda: rigs.bodies(obj)[0, 2, 3]))
 
 
-@pytest.mark.blender_version
-def test_weight_zero_falls_exactly_like_a_plain_body(fresh_scene):
-    scene, obj = _one_body(40, 0.0, 0.0)
-    limp = np.array(rigs.play(scene, 1, 40, lambda: rigs.bodies(obj)[0]))
-    body = obj.active_ragdoll.parts[0].body
-    mesh = [tuple(v.co) for v in body.data.vertices]
-    settings = {name: getattr(body.rigid_body, name) for name in BODY}
-    substeps = scene.rigidbody_world.substeps_per_frame
-
-    scene = rigs.empty_file()
-    rigs.set_range(scene, 1, 40)
-    plain = rigs.box(scene, "Plain", (1, 1, 1), (0, 0, 0))
-    scene.rigidbody_world.substeps_per_frame = substeps  # gravity is summed up step by step
-    plain.data.clear_geometry()
-    plain.data.from_pydata(mesh, [], [])
-    for name, value in settings.items():
-        setattr(plain.rigid_body, name, value)
-    plain.matrix_world = Matrix(limp[0].tolist())
-    scene.rigidbody_world.point_cache.frame_start, scene.rigidbody_world.point_cache.frame_end = 1, 40
-    free = np.array(rigs.play(scene, 1, 40, lambda: rigs.matrices([plain])[0]))
-    assert free[0, 2, 3] - free[-1, 2, 3] > 5.0
-    assert np.abs(limp - free).max() < 1e-5
-
-
-def _lag(weight, kind):
-    """Mean error of the last second, weightless: of a turn [deg] at, or a ride [m] with, a steady acceleration."""
+def _lag(weight):
+    """Mean error [deg] of the last second, weightless, of a turn at a steady acceleration."""
     scene = rigs.empty_file()
     scene.gravity = (0.0, 0.0, 0.0)
     last = 49
@@ -82,26 +56,18 @@ def _lag(weight, kind):
     obj = rigs.chain(scene, 1)
     bone = obj.pose.bones["A"]
     for frame in range(-3, last + 1):
-        t = max(frame - 1, 0) / 24.0
-        if kind == "rotation":
-            angle = 0.5 * 0.6 * t * t
-            bone.rotation_quaternion = (math.cos(angle / 2), 0.0, 0.0, math.sin(angle / 2))
-            bone.keyframe_insert("rotation_quaternion", frame=frame)
-        else:
-            obj.location.x = 0.5 * 1.0 * t * t
-            obj.keyframe_insert("location", frame=frame)
+        angle = 0.5 * 0.6 * (max(frame - 1, 0) / 24.0) ** 2
+        bone.rotation_quaternion = (math.cos(angle / 2), 0.0, 0.0, math.sin(angle / 2))
+        bone.keyframe_insert("rotation_quaternion", frame=frame)
     build.build(obj, scene)
-    _weights(obj, *((weight, 1.0) if kind == "rotation" else (1.0, weight)))
+    _weights(obj, weight, 1.0)
     meter = Meter(scene)
     rigs.play(scene, 1, last, meter.after_frame)
-    found = meter.summary(0.99)
-    return found["orientation_error_deg" if kind == "rotation" else "position_error_m"]["mean"]
+    return meter.summary(0.99)["orientation_error_deg"]["mean"]
 
 
-@pytest.mark.parametrize("kind", ("rotation", "translation"))
-def test_lag_rises_as_the_weight_falls(fresh_scene, kind):
-    lags = [_lag(weight, kind) for weight in SWEEP]
-
+def test_lag_rises_as_the_weight_falls(fresh_scene):
+    lags = [_lag(weight) for weight in SWEEP]
     assert all(b > a for a, b in itertools.pairwise(lags)), lags
 
 
@@ -121,14 +87,13 @@ def _motion(fps, weights):
 
 
 @pytest.mark.blender_version
-@pytest.mark.parametrize("weights", ((1.0, 1.0), (0.5, 0.5), (0.3, 0.3), (0.1, 0.1), (0.6, 0.0)))
+@pytest.mark.parametrize("weights", ((0.3, 0.3), (0.6, 0.0)))
 def test_other_frame_rates_give_the_same_motion(fresh_scene, weights):
     """Within 5 % of the way that the bodies go."""
     reference = _motion(24, weights)
     way = np.abs(reference - reference[0]).max()
     assert way > 0.1
-    for fps in (30, 60):
-        assert np.abs(_motion(fps, weights) - reference).max() < 0.05 * way, fps
+    assert np.abs(_motion(60, weights) - reference).max() < 0.05 * way
 
 
 def test_weights_of_bone_and_character_multiply(fresh_scene):
@@ -148,21 +113,15 @@ def test_a_force_limit_below_the_weight_lets_the_body_fall(fresh_scene):
         assert heights[0] - heights[-1] == fallen
 
 
-CLIPS = or_own("01_01.bvh", "Knight.glb", "run.fbx")
-LONGEST = 120  # frames of a clip that are looked at
-
-
-def _followed(data_dir, name, weights=(1.0, 1.0), longest=LONGEST):
-    rig = rigs.load(data_dir / name, longest)
-    build.build(rig.obj, rig.scene)
-    rig.obj.active_ragdoll.rotation_weight, rig.obj.active_ragdoll.translation_weight = weights
-    return rig
+CLIPS = or_own("01_01.bvh", "Knight.glb")
+LONGEST = 60  # frames of a clip that are looked at
 
 
 @pytest.mark.blender_version
 @pytest.mark.parametrize("name", CLIPS)
 def test_full_weights_follow_within_a_fraction_of_a_degree_and_a_millimetre(data_dir, name):
-    rig = _followed(data_dir, name)
+    rig = rigs.load(data_dir / name, LONGEST)
+    build.build(rig.obj, rig.scene)
     found = rigs.figures(rig.scene, rig.first, rig.last)
     assert found["measured_frames"] > 5
     assert found["orientation_error_deg"]["mean"] <= 0.15
@@ -171,38 +130,6 @@ def test_full_weights_follow_within_a_fraction_of_a_degree_and_a_millimetre(data
     assert found["pose_position_error_mm"]["mean"] <= 1.0
     assert found["joint_separation_mm"]["mean"] <= 0.5
     assert found["joint_separation_mm"]["max"] <= 15.0
-
-
-@pytest.mark.parametrize("name", CLIPS[:2])
-def test_rotation_alone_keeps_the_pose_in_free_fall(data_dir, name):
-    rig = _followed(data_dir, name, (1.0, 0.0), longest=72)
-    lowest = rigs.bodies(rig.obj)[:, 2, 3].min()
-    found = rigs.figures(rig.scene, rig.first, rig.last)
-    assert found["orientation_error_deg"]["mean"] <= 2.0
-    assert found["joint_separation_mm"]["mean"] <= 2.0
-    assert found["joint_separation_mm"]["max"] <= 15.0
-    seconds = (rig.last - rig.first) / rigs.FPS
-    assert rigs.bodies(rig.obj)[:, 2, 3].max() < lowest - 0.3 * 9.81 * seconds**2 / 2.0 + rig.obj.active_ragdoll.height
-
-
-@pytest.mark.blender_version
-def test_limp_for_sixty_frames_then_back_in_twenty_four(data_dir):
-    rig = rigs.load(data_dir / "01_01.bvh")
-    rigs.set_range(rig.scene, rig.first, rig.first + 90)
-    rig.scene.frame_set(rig.first)
-    rigs.key_weights(rig.obj, {rig.first: 0.0, rig.first + 60: 1.0})
-    build.build(rig.obj, rig.scene)
-    meter = Meter(rig.scene)
-    rigs.play(rig.scene, rig.first, rig.first + 59, meter.after_frame)
-    fallen = meter.summary(50 / rigs.FPS)["orientation_error_deg"]["mean"]
-    assert fallen > 20.0, "it was not limp"
-    for frame in range(rig.first + 60, rig.first + 85):
-        rig.scene.frame_set(frame)
-        meter.after_frame()
-    back = meter.summary((84 - 0.5) / rigs.FPS)
-    assert back["measured_frames"] == 1
-    assert back["orientation_error_deg"]["mean"] <= 0.5
-    assert back["orientation_error_deg"]["max"] <= 0.5
 
 
 @pytest.mark.blender_version

@@ -40,48 +40,33 @@ def test_a_character_that_follows_in_the_air_has_nothing_to_tell(fresh_scene):
     assert found["capped_frames"] == found["rescued_frames"] == 0
 
 
-def test_a_body_led_into_a_block_is_told_with_the_block(fresh_scene):
+def test_a_block_that_is_entered_and_drives_that_fall_behind_are_told(fresh_scene):
     obj = rigs.ragdoll(fresh_scene, LAST)
     obj.pose.bones["shin.L"].active_ragdoll.body_mode = "KINEMATIC"
     obj.pose.bones["shin.R"].active_ragdoll.body_mode = "KINEMATIC"
     fresh_scene.frame_set(1)
-    lowest = min(
-        (part.body.matrix_world @ vertex.co).z
-        for part in obj.active_ragdoll.parts
-        for vertex in part.body.data.vertices
-        if part.bone.startswith("shin")
-    )
-    shoe = min(
-        (part.body.matrix_world @ vertex.co).z
-        for part in obj.active_ragdoll.parts
-        for vertex in part.body.data.vertices
-    )
-    assert shoe <= lowest
+    shins = [rigs.part(obj, f"shin.{side}").body for side in "LR"]
+    lowest = min((body.matrix_world @ vertex.co).z for body in shins for vertex in body.data.vertices)
     _block(fresh_scene, lowest + 0.03)
-    found = _summary(obj, fresh_scene)["penetration_m"]
+    rigs.set_weights(obj, 0.3)
+    hit = obj.active_ragdoll.hits.add()
+    hit.bone, hit.frame, hit.impulse = "head", 5, (0.0, 60.0, 0.0)
+    summary = _summary(obj, fresh_scene)
+    found = summary["penetration_m"]
     assert found["object"] == "Block" and found["value"] >= 0.025, "kinematic shins are not pushed out"
+    assert 0 < summary["capped_frames"] < LAST, "while its drives are far behind"
 
 
 def test_a_joint_beyond_its_limits_is_told_by_bone(fresh_scene):
     obj = rigs.ragdoll(fresh_scene, LAST)
     own = obj.pose.bones["forearm.L"].active_ragdoll
     own.body_mode = obj.pose.bones["arm.L"].active_ragdoll.body_mode = "KINEMATIC"
-    own.joint = "CONE"
-    own.limit_min, own.limit_max = (-0.01,) * 3, (0.01,) * 3
+    own.joint, own.limit_min, own.limit_max = "CONE", (-0.01,) * 3, (0.01,) * 3
     found = _summary(obj, fresh_scene)["limit_excess_deg"]
     assert found["bone"] == "forearm.L" and 15.0 < found["value"] < 40.0, "it swings by 25 degrees, held by no joint"
 
 
-def test_frames_in_which_a_drive_is_far_behind_are_counted(fresh_scene):
-    obj = rigs.ragdoll(fresh_scene, LAST, weight=0.3)
-    hit = obj.active_ragdoll.hits.add()
-    hit.bone, hit.frame, hit.impulse = "head", 5, (0.0, 60.0, 0.0)
-    found = _summary(obj, fresh_scene)
-    assert 0 < found["capped_frames"] < LAST
-    json.dumps(found)
-
-
-@pytest.mark.parametrize("command", ("bake", "build", "info", "farm-shot", "farm-report"))
+@pytest.mark.parametrize("command", ("bake", "info", "farm-report"))
 def test_reports_have_the_form_that_the_schema_describes(call, tmp_path, command):
     jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads(SCHEMA.read_text())

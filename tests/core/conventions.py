@@ -10,7 +10,6 @@ _DAZ_WORDS = ("Thigh", "Shin", "Foot", "Toe", "Collar", "Shldr", "Forearm", "Han
 _PAIRS = {
     "Mixamo": (("Left", "Right"),),
     "Unreal": (("_l", "_r"),),
-    "Unreal 5": (("_l", "_r"),),
     "Unity": (("Left", "Right"),),
     "VRoid": (("_L_", "_R_"),),
     "Biped": ((" L ", " R "), (" LUp", " RUp"), (" LFore", " RFore")),
@@ -41,7 +40,8 @@ mixamorig:LeftFoot > mixamorig:LeftToeBase | TOE > mixamorig:LeftToe_End | HELPE
 [Unreal]
 root | HELPER > pelvis | PELVIS > spine_01, spine_02 | SPINE > spine_03 | CHEST > clavicle_l | CLAVICLE
 clavicle_l > upperarm_l | UPPER_ARM > lowerarm_l | FOREARM > hand_l | HAND
-hand_l > index_01_l, index_02_l, index_03_l | FINGER
+upperarm_l > upperarm_correctiveRoot_l | HELPER
+hand_l > index_metacarpal_l | HELPER > index_01_l, index_02_l, index_03_l | FINGER
 hand_l > thumb_01_l, thumb_02_l | THUMB
 hand_l > weapon_l | HELPER
 lowerarm_l > lowerarm_twist_01_l | TWIST
@@ -52,17 +52,6 @@ calf_l > foot_l | FOOT > ball_l | TOE
 thigh_l > thigh_twist_01_l | TWIST
 root > ik_foot_root, ik_foot_l | HELPER
 root > ik_hand_root, ik_hand_gun, ik_hand_l | HELPER
-[Unreal 5]
-root | HELPER > pelvis | PELVIS > spine_01, spine_02, spine_03, spine_04 | SPINE > spine_05 | CHEST
-spine_05 > clavicle_l | CLAVICLE > upperarm_l | UPPER_ARM > lowerarm_l | FOREARM > hand_l | HAND
-hand_l > index_metacarpal_l | HELPER > index_01_l, index_02_l | FINGER
-hand_l > thumb_01_l | THUMB
-lowerarm_l > lowerarm_twist_02_l | TWIST
-upperarm_l > upperarm_correctiveRoot_l | HELPER
-spine_05 > neck_01, neck_02 | NECK > head | HEAD
-pelvis > thigh_l | THIGH > calf_l | SHANK > foot_l | FOOT > ball_l | TOE
-root > interaction | GENERIC
-root > center_of_mass | GENERIC
 [Unity]
 Armature | HELPER > Hips | PELVIS > Spine | SPINE > Chest, UpperChest | CHEST > Neck | NECK > Head | HEAD
 Head > LeftEye | EYE

@@ -130,11 +130,6 @@ def test_it_walks_back_where_it_is_asked_to():
         assert abs(states[-1].offset) < 0.02 and abs(states[-1].hip) < 0.02
 
 
-def test_a_weak_one_falls_earlier():
-    weak = pushed(MAN, walk().stride, 0.5j, strength=0.3)
-    assert weak[-1].fell and not pushed(MAN, walk().stride, 0.5j)[-1].fell
-
-
 def test_a_pull_that_lasts_is_followed_in_steps():
     state = State()
     for _ in range(96):

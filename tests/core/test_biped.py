@@ -92,16 +92,6 @@ def test_rolls_scales_and_places_do_not_change_a_posture():
         assert own.height == pytest.approx(plain.height)
 
 
-def test_the_bind_pose_is_the_standing_one_without_any_delta():
-    own = biped("Unreal", 4)
-    deltas, places = own.placed(pose_space.compose_matrices(*own.rig.bind.model(own.rig.skeleton)))
-    # All alike; up is where the head is, seen from the feet, which need not be exactly above them.
-    assert quaternion.angle_between(deltas, deltas[0]).max() < 1e-9
-    assert quaternion.angle_between(deltas, quaternion.identity()).max() < np.radians(1.0)
-    assert places[own.limbs[list(LEGS), 0], 2].mean() - places[own.limbs[list(LEGS), 2], 2].mean() > 0.9 * own.leg
-    assert (places[own.limbs[0, 0]] - places[own.limbs[1, 0]])[1] > 0.0
-
-
 def test_ends_out_of_reach_are_pointed_at():
     own = biped("Mixamo")
     posture = own.extract(*own.placed(posed(own)))

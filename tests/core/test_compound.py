@@ -154,13 +154,29 @@ def test_carried_tensors_are_those_of_the_points(place):
         assert np.allclose(found[joint], expected, rtol=1e-9, atol=1e-9)
 
 
-def test_who_hangs_on_whom():
-    expected = [[1, 1, 1, 1, 1], [0, 1, 1, 0, 0], [0, 0, 1, 0, 0], [0, 0, 0, 1, 1], [0, 0, 0, 0, 1]]
-    assert np.array_equal(joint_motors.descends(INERTIA_PARENTS), np.array(expected, dtype=bool))
-
-
 def test_only_a_sphere_has_moments_that_are_not_its_boxs():
     kinds = ("SPHERE", "CAPSULE", "BOX", "CONVEX_HULL")
     moments = fitting.own_moments(kinds, np.full((4, 3), 0.2), np.full(4, 3.0))
     assert moments[0] == pytest.approx(np.full(3, 0.4 * 3.0 * 0.1**2))
     assert moments[1:] == pytest.approx(np.full((3, 3), 3.0 * 0.2**2 / 6.0))
+
+
+def test_groups_of_one_character_share_no_layer_and_those_of_any_two_share_exactly_one():
+    for slot in range(overlap.CHARACTERS):
+        own = overlap.layers(slot)
+        assert own.shape == (overlap.GROUPS, overlap.LAYERS)
+        for other in range(overlap.CHARACTERS):
+            common = own.astype(int) @ overlap.layers(other).T
+            assert np.array_equal(common, 4 * np.eye(4) if other == slot else np.ones((4, 4)))
+    assert np.array_equal(
+        overlap.layers(overlap.CHARACTERS), overlap.layers(0)
+    )  # the sixth meets the first with like groups
+
+
+@pytest.mark.parametrize(("count", "most"), ((1, 0), (4, 0), (16, 12), (24, 40)))
+def test_chains_need_few_constraints(count, most):
+    """A chain cut in four: of a group of s bodies s - 1 pairs are joined, (s - 1)(s - 2)/2 are not."""
+    parents = np.arange(count) - 1
+    found = overlap.groups(parents)
+    pairs = [(i, k) for k in range(count) for i in range(k - 1) if found[i] == found[k]]
+    assert len(pairs) == most

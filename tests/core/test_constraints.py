@@ -83,13 +83,6 @@ def test_cone_is_within_five_per_cent_in_every_direction_at_any_twist(degrees):
         assert np.abs(found / asked - 1.0).max() < 0.05
 
 
-@pytest.mark.parametrize("degrees", [(150, 60, 40, 40), (120, 120, 120, 120), (100, 100, 10, 10)])
-def test_wide_cones_are_never_much_tighter_than_asked(degrees):
-    lower, upper = cone_limits(*degrees, twist=179.99)
-    found = first_stop(constraints.plan_constraints("CONE", lower, upper), DIRECTIONS)
-    assert (found >= 0.93 * limits.ellipse_radius(limits.half_axes_of(lower, upper), DIRECTIONS)).all()
-
-
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_hinge_turns_positively_about_its_axis(axis):
     lower, upper = np.zeros(3), np.zeros(3)
@@ -180,15 +173,6 @@ def _joint(x: float, twist: float, z: float, x_first: bool):
     return quaternion.multiply(swing, quaternion.from_axis_angle(Y, twist))
 
 
-@given(LIMITS, st.floats(-1.3, 1.3), st.floats(-3.0, 3.0), st.floats(-1.3, 1.3))
-def test_joint_angles_are_those_that_make_the_rotation(stated, x, twist, z):
-    low, high = _bounds(stated)
-    x_first = max(-low[0], high[0]) >= max(-low[2], high[2])
-    q = _joint(x, twist, z, x_first)
-    found = [float(v[0]) for v in limits.cone_angles(low, high, q[None])]
-    assert found == pytest.approx([x, twist, z], abs=1e-6)
-
-
 def test_a_flat_cone_is_measured_to_its_near_side():
     """Half axes 2 and 0.1: a point 0.05 beyond the flat side is 0.05 out, however far its own direction leads."""
     low, high = np.array((-2.0, -1.0, -0.1)), np.array((2.0, 1.0, 0.1))
@@ -229,13 +213,7 @@ def test_what_a_plan_lets_through_stays_within_the_limits(name):
     farthest = 0.0
     for _step in range(400):
         tried = quaternion.multiply(walkers, quaternion.from_rotation_vector(random.normal(0.0, 0.06, (300, 3))))
-        allowed = np.ones(300, dtype=bool)
-        for spec in specs:
-            angles = limits.measured_angles([spec.rotation], tried)[0]
-            for axis, limit in enumerate(spec.angular_limits):
-                if limit is not None:
-                    allowed &= (angles[:, axis] >= limit[0]) & (angles[:, axis] <= limit[1])
-        walkers = np.where(allowed[:, None], tried, walkers)
+        walkers = np.where(allowed(specs, tried)[:, None], tried, walkers)
         farthest = max(farthest, float(limits.excess("CONE", low, high, walkers).max()))
     assert np.degrees(farthest) < 2.0
     x, _twist, z = limits.cone_angles(low, high, walkers)
@@ -259,21 +237,13 @@ def places(rng, count: int) -> np.ndarray:
     )
 
 
-def test_the_way_back_leads_from_where_a_body_is_to_where_it_is_wanted():
-    rng = np.random.default_rng(0)
-    body, wanted = places(rng, 6), places(rng, 6)
-    ways, turns = limits.offsets(body, wanted)
-    there = [limits.on_the_way(wanted, ways, turns, np.full(6, s)) for s in (0.0, limits.RETURNS, 9.0)]
-    assert np.abs(there[0] - body).max() < 1e-12
-    assert np.array_equal(there[1], wanted) and np.array_equal(there[2], wanted)
-
-
-def test_it_leaves_and_arrives_without_haste_and_turns_the_shortest_way():
+def test_the_way_back_leads_to_where_a_body_is_wanted_without_haste_and_the_shortest_way():
     rng = np.random.default_rng(1)
     body, wanted = places(rng, 5), places(rng, 5)
     ways, turns = limits.offsets(body, wanted)
     shares = np.linspace(0.0, 1.0, 201)
     way = np.array([limits.on_the_way(wanted, ways, turns, np.full(5, s * limits.RETURNS)) for s in shares])
+    assert np.abs(way[0] - body).max() < 1e-12 and np.array_equal(way[-1], wanted)
     angles = np.array([limits.angles_off(now, wanted) for now in way])
     assert np.all(np.diff(angles, axis=0) <= 1e-6)
     assert angles[0] == pytest.approx(limits.angles_off(body, wanted))

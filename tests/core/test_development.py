@@ -5,20 +5,17 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from check_architecture import module_violations
-from golden import compare
-from run_blender import NO_PYTEST, batches, run_files, run_pytest, wheel_command
+from run_blender import batches, run_files, run_pytest, wheel_command
 
 
 @pytest.mark.parametrize(
     ("path", "source", "message"),
     [
         ("core/pose.py", "import bpy", "only core/blender may"),
-        ("core/pose.py", "def f():\n    from mathutils import Vector", "only core/blender may"),
-        ("core/motion/look_at.py", "__import__('bmesh')", "only core/blender may"),
+        ("core/motion/look_at.py", "def f():\n    __import__('bmesh')", "only core/blender may"),
         ("core/pose.py", "import scipy", "numpy and the standard library"),
         ("core/pose.py", "from .blender import armature", "works without Blender"),
         ("core/blender/run.py", "from ...operators import build", "nothing above itself"),
@@ -30,15 +27,6 @@ from run_blender import NO_PYTEST, batches, run_files, run_pytest, wheel_command
 def test_forbidden_imports_are_found(path, source, message):
     found = module_violations(tuple(path.split("/")), source)
     assert len(found) == 1 and message in found[0][1]
-
-
-def test_main_returns_1_only_on_a_difference(tmp_path, capsys):
-    paths = [str(tmp_path / name) for name in ("a.npz", "b.npz", "c.npz")]
-    for path, value in zip(paths, (1.0, 1.0, 2.0), strict=True):
-        np.savez(path, **{"fall bodies": np.full((2, 1, 4, 4), value)})
-    assert compare.main(*paths[:2]) == 0
-    assert compare.main(paths[0], paths[2]) == 1
-    assert "DIFFERENT from frame 1 on 2 frames, by up to 1" in capsys.readouterr().out
 
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -94,39 +82,29 @@ WRITE = "import os, sys; open(sys.argv[-1].partition('=')[2], 'w').write('<a><te
 @pytest.mark.parametrize(
     ("code", "expected", "said"),
     [
-        ("import os; os._exit(3)", (0, 1, 0), ""),
         ("import os; os.abort()", (0, 1, 0), ""),
         ("pass", (0, 1, 0), ""),  # a clean exit without a report; an old one does not count
         (WRITE, (1, 1, 0), ""),  # a crash after a pass
         ("import time; time.sleep(60)", (0, 1, 0), "killed after"),
-        (f"import sys; print('SKIPPED: no pytest'); sys.exit({NO_PYTEST})", (0, 0, 1), "SKIPPED: no pytest"),
     ],
 )
 def test_what_is_no_pass_counts_as_none(tmp_path, code, expected, said):
     (tmp_path / "report.xml").write_text("<testsuites><testcase/></testsuites>")
     start, timeout = time.monotonic(), 0.5 if "sleep" in code else 60.0
     result = run_pytest([sys.executable, "-c", code], tmp_path / "report.xml", timeout)
-    assert counts(result) == expected and said in result.output + "".join(result.skips)
+    assert counts(result) == expected and said in result.output
     assert time.monotonic() - start < 30.0
-
-
-def planted(tmp_path, **sources: str) -> list:
-    """Test files by name."""
-    for name, text in sources.items():
-        (tmp_path / f"test_{name}.py").write_text(text)
-    return [tmp_path / f"test_{name}.py" for name in sources]
-
-
-def test_files_share_processes_but_those_that_are_to_be_alone(tmp_path):
-    own = "import pytest\npytestmark = pytest.mark.own_process\n"
-    a, b, c, d, e, f = planted(tmp_path, a="", b=own, c="", d="", e="", f="")
-    assert batches([a, b, c, d, e, f], 3) == [[b], [a, d, f], [c, e]]
-    assert batches([b], 3) == [[b]] and batches([], 3) == []
 
 
 def test_a_crash_fails_all_files_of_its_process_and_no_others(tmp_path, capsys):
     passing = "def test_passes():\n    pass\n"
-    files = planted(tmp_path, a=passing, b=passing, c="import os\ndef test_dies():\n    os.abort()\n", d=passing)
-    result = run_files(files, wheel_command(sys.executable), tmp_path / "reports", size=2, jobs=1)
-    assert counts(result) == (2, 2, 0)
-    assert "FAIL  a, c" in capsys.readouterr().out
+    alone = f"import pytest\npytestmark = pytest.mark.own_process\n{passing}"
+    dying = "import os\ndef test_dies():\n    os.abort()\n"
+    files = [tmp_path / f"test_{letter}.py" for letter in "abcde"]
+    for path, text in zip(files, (passing, alone, passing, dying, passing), strict=True):
+        path.write_text(text)
+    a, b, c, d, e = files
+    assert batches(files, 2) == [[b], [a, d], [c, e]] and batches([], 3) == []
+    result = run_files(files, wheel_command(sys.executable), tmp_path / "reports", size=2)
+    assert counts(result) == (3, 2, 0)
+    assert "FAIL  reports  a, d" in capsys.readouterr().out

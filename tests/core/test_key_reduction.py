@@ -14,24 +14,16 @@ def interpolate(frames, values, kept):
 
 
 @settings(max_examples=150)
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    frame_count=st.integers(1, 60),
-    group_count=st.integers(1, 5),
-    channel_count=st.integers(1, 4),
-    tolerance=st.sampled_from([0.0, 1e-6, 1e-3, 0.1, 1.0]),
-    walk=st.booleans(),
-)
-def test_every_sample_is_within_the_tolerance(seed, frame_count, group_count, channel_count, tolerance, walk):
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.sampled_from([0.0, 1e-3, 0.1]), st.booleans())
+def test_every_sample_is_within_the_tolerance(seed, count, tolerance, walk):
     rng = np.random.default_rng(seed)
-    frames = np.cumsum(rng.uniform(0.1, 3.0, frame_count)) - 20.0
-    values = rng.normal(size=(frame_count, group_count, channel_count))
+    frames = np.cumsum(rng.uniform(0.1, 3.0, count)) - 20.0
+    values = rng.normal(size=(count, *rng.integers(1, 5, 2)))
     if walk:
         values = np.cumsum(values * 0.05, axis=0)
     keep = keys_to_keep(frames, values, tolerance)
-    assert keep.shape == (frame_count, group_count)
-    assert keep[0].all() and keep[-1].all()
-    for group in range(group_count):
+    assert keep.shape == values.shape[:2] and keep[0].all() and keep[-1].all()
+    for group in range(keep.shape[1]):
         line = interpolate(frames, values[:, group], keep[:, group])
         # np.interp rounds otherwise than the reduction does: an allowance of some units in the last place.
         assert distance(line, values[:, group]).max() <= tolerance + 1e-12

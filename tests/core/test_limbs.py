@@ -59,7 +59,7 @@ FAR = np.array([0.6, 0, 0.8])
         pytest.param((0.5, 0.5), (0, 0, 0), (0, 3, 0), (0, 0.5, 0), (0, 0, 0), id="effector at the root"),
         pytest.param((0.5, 0.4), (0, 0, 0), (0, 3, 0), (0.5, 0, 0), (0.1, 0, 0), id="at the root: the direction x"),
         *(pytest.param((0.5, 0.4), far * FAR, (0, 1, 0), 0.5 * FAR, 0.9 * FAR, id=f"beyond reach: in line, {far}")
-          for far in (0.9, 0.90001, 2, 1e6)),
+          for far in (0.90001, 1e6)),
         pytest.param((0.5, 0.2), (0, 0.1, 0), (1, 0, 0), (0, 0.5, 0), (0, 0.3, 0), id="too near: folded"),
         pytest.param((0.2, 0.5), (0, 0.1, 0), (1, 0, 0), (0, -0.2, 0), (0, 0.3, 0), id="too near: folded back"),
     ],
@@ -69,17 +69,6 @@ def test_where_there_is_hardly_a_triangle(lengths, effector, pole, joint, end):
     moved = [root + np.array(v) for v in (*limb(*lengths), effector, pole)]
     found = solved(*moved)
     np.testing.assert_allclose([v - root for v in found], (joint, end), atol=1e-7)
-
-
-def test_pole_on_the_line_gives_the_same_perpendicular_from_frame_to_frame():
-    first, _ = solved(*limb(), (0, 0, -0.6), (0, 0, -3))
-    for shift in (1e-13, -1e-13, 0):
-        joint, end = solved(*limb(), (shift, 0, -0.6), (0, shift, 2))
-        np.testing.assert_allclose(joint, first, atol=1e-9)
-        assert length(joint) == pytest.approx(0.5)
-        assert length(end - joint) == pytest.approx(0.4)
-    root_pole, _ = solved(*limb(), (0, 0, -0.6), (0, 0, 0))
-    np.testing.assert_allclose(root_pole, first, atol=1e-9)
 
 
 def hand_rig(**scales):
@@ -287,47 +276,7 @@ def test_hocks_and_toes(seed, count, amount):
         assert angle(new - hip, foot - hip) < 1e-6
 
 
-def test_long_legs_change_shape_as_little_as_they_can_and_stay_in_their_plane():
-    body = rig(DOG, 4)
-    pose = turned(body, body.bind, "hips", (0.15, 0, 0))
-    leg = LegStabilizer(body, body.index["paw"], 4)
-    result = stabilize([leg], body, pose, Inputs(reference=body.bind))
-    places = result.model(body.skeleton)[0]
-    np.testing.assert_allclose(places[list(leg.bones), 0], 0.1, atol=1e-9)
-    check_planted(body, [leg], body.bind, result)
-    # The shank still goes forward and the hock back.
-    assert places[body.index["shank"], 1] < places[body.index["thigh"], 1]
-    assert places[body.index["hock"], 1] > places[body.index["shank"], 1]
-
-
-def test_out_of_reach_the_leg_is_straight_at_its_foot_and_does_not_jump():
-    body = rig(HUMAN, 5)
-    leg = LegStabilizer(body, body.index["foot.L"], 3)
-    last = None
-    for height in np.linspace(-0.02, 0.05, 400):
-        pose = body.bind.copy()
-        hips = body.index["hips"]
-        lift = quaternion.rotate(quaternion.conjugate(body.bind_rotations[body.parents[hips]]), (0, 0, height))
-        pose.positions[hips] += lift
-        result = stabilize([leg], body, pose, Inputs(reference=body.bind))
-        places = result.model(body.skeleton)[0][list(leg.bones)]
-        reach, distance = leg_length(body, leg), np.linalg.norm(body.bind_positions[leg.foot_bone] - places[0])
-        if distance > reach:
-            line = (body.bind_positions[leg.foot_bone] - places[0]) / distance
-            np.testing.assert_allclose(places[-1], places[0] + reach * line, atol=1e-7)
-            assert angle(places[1] - places[0], line) < 1e-6
-        else:
-            np.testing.assert_allclose(places[-1], body.bind_positions[leg.foot_bone], atol=1e-9)
-            # The knee is always in front.
-            assert places[1][1] < (places[0][1] + places[2][1]) / 2
-        if last is not None:
-            # A knee comes in with the square root of the missing length: steep, but no jump to another side.
-            assert np.linalg.norm(places[1] - last[1]) < 0.02
-        last = places
-
-
-@pytest.mark.parametrize("scales", [None, {"hips": (0.5, 0.5, 0.5)}])
-@pytest.mark.parametrize("weight", [1.0, 0.5])
+@pytest.mark.parametrize(("scales", "weight"), [(None, 1.0), ({"hips": (0.5, 0.5, 0.5)}, 0.5)])
 def test_a_foot_alone_is_moved_back_and_nothing_else(scales, weight):
     body = rig(HUMAN, 3, scales)
     reference = posed(body, np.random.default_rng(1))

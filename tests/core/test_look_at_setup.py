@@ -40,8 +40,7 @@ def with_eyes(body):
     return anatomies.body(table, body.anatomy.kind)
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("scale", [1.0, -1.0, 0.01])
+@pytest.mark.parametrize(("seed", "scale"), [(0, -1.0), (1, 0.01), (2, 1.0)])
 def test_human(seed, scale):
     rng = np.random.default_rng(seed)
     # Facing anywhere, upright along Z or along Y.
@@ -64,14 +63,6 @@ def test_human(seed, scale):
     target = body.heads[body.row("head")] + 3 * quaternion.rotate(turn, (1, -1, 0.3))
     pose, _ = look.apply(rig, rig.bind, Inputs(target=target))
     assert aim_error(rig, look, pose, target) < np.radians(0.05)
-
-
-def test_forward_of_a_crooked_stance_is_the_armatures_axis():
-    body = with_eyes(anatomies.human(knee=10))
-    rig = rig_of(body)
-    head = from_roles(rig, body.anatomy, body.tails).entries[1]
-    axis = quaternion.rotate(rig.bind_rotations[head.bone], head.forward_axis)
-    np.testing.assert_allclose(axis, (0, -1, 0), atol=1e-9)
 
 
 def test_dog_stands_on_four_legs_of_toes():
@@ -105,40 +96,11 @@ def test_without_eyes_the_head_is_first_and_without_a_head_it_is_refused():
         from_roles(rig, nothing)
 
 
-UP = np.array((0.0, 0.0, 1.0))
-
-
-def of_color(ends, colors, color):
-    return ends[(colors == np.array(color)).all(axis=1)]
-
-
-def test_each_bone_has_a_red_line_from_its_joint_to_the_target_and_a_green_one():
-    positions = np.array([(0.0, 0.0, 1.7), (0.0, 0.0, 1.4)])
-    forwards = np.array([(0.0, -1.0, 0.0), (0.6, -0.8, 0.0)])
-    target = np.array((2.0, -3.0, 1.0))
-    ends, colors = overlay.look_at_lines(positions, forwards, forwards, [0.5, 0.0], target, 0.25)
-    red = of_color(ends, colors, overlay.TARGET)
-    assert red.shape == (2, 2, 3) and np.allclose(red[:, 0], positions) and np.allclose(red[:, 1], target)
-    green = of_color(ends, colors, overlay.FORWARD)
-    assert np.allclose(green[:, 0], positions)
-    assert np.allclose(green[:, 1] - green[:, 0], 0.25 * forwards)
-    none, colors = overlay.look_at_lines(positions, forwards, forwards, [0.0, 0.0], None, 0.25)
-    assert len(none) == 2 and len(of_color(none, colors, overlay.TARGET)) == 0
-
-
-@pytest.mark.parametrize("angle", (0.2, 1.0, 1.7, 3.0))
-def test_a_cones_rim_is_at_its_angle_from_its_axis(angle):
+@pytest.mark.parametrize("half", (0.2, 1.7))
+def test_a_cone_stands_at_its_angle_and_out_when_its_limit_is_reached(half):
     axis = np.array((0.48, -0.6, 0.64))
-    edges = overlay.look_at_lines([0.0 * axis], [axis], [axis], [angle], None, 0.6)[0][1:]
-    rim = edges[:48].reshape(-1, 3)
-    assert np.allclose(np.linalg.norm(rim, axis=1), 0.3)
-    assert np.allclose(np.arccos(rim @ axis / 0.3), angle)
-    assert np.allclose(edges[48:, 0], 0.0)
-
-
-def test_a_cone_at_its_limit_stands_out():
-    forward = np.array((np.sin(0.5), 0.0, np.cos(0.5)))
-    inside = overlay.look_at_lines([UP], [forward], [UP], [0.6], None, 1.0)
-    at_limit = overlay.look_at_lines([UP], [forward], [UP], [0.5], None, 1.0)
-    assert len(of_color(*inside, overlay.CONE)) == 56 and len(of_color(*inside, overlay.CONE_AT_LIMIT)) == 0
-    assert len(of_color(*at_limit, overlay.CONE_AT_LIMIT)) == 56
+    forward = quaternion.rotate(quaternion.from_axis_angle(np.cross(axis, (1.0, 0.0, 0.0)), half), axis)
+    for beyond, color in ((0.1, overlay.CONE), (0.0, overlay.CONE_AT_LIMIT)):
+        ends, colors = overlay.look_at_lines([0.0 * axis], [forward], [axis], [half + beyond], None, 0.6)
+        rim = ends[(colors == np.array(color)).all(axis=1)][:48].reshape(-1, 3)
+        assert np.allclose(np.linalg.norm(rim, axis=1), 0.3) and np.allclose(rim @ axis / 0.3, np.cos(half + beyond))

@@ -54,24 +54,6 @@ def test_no_weight_is_the_identity(mode, mask):
     assert layered(below, layer, weights=[0.0 if mask is None else 1.0]) is below
 
 
-def test_a_full_override_is_its_clip_to_the_bit():
-    below, *_ = poses(1)
-    clip = random_clip(np.random.default_rng(1), SKELETON)
-
-    def playing(frame):
-        return clip.sample(frame.seconds)
-
-    for frame in (0, 7, 13):
-        assert_same_bits(layered(below, Layer("Clip", playing), seconds=frame / 24), clip.pose(frame))
-    mask = np.zeros(COUNT)
-    mask[[2, 5]] = 1.0
-    result = layered(below, Layer("Clip", playing, mask=mask))
-    for key in ("positions", "rotations", "scales"):
-        expected = getattr(below, key).copy()
-        expected[[2, 5]] = getattr(clip.pose(0), key)[[2, 5]]
-        np.testing.assert_array_equal(getattr(result, key), expected)
-
-
 def test_masks_of_a_half_blend_halfway():
     below, other, _ = poses(2)
     half = Layer("Half", holding(other), mask=np.full(COUNT, 0.5))
@@ -84,16 +66,6 @@ def test_masks_of_a_half_blend_halfway():
     # The weight multiplies the mask.
     quarter = layered(below, half, weights=[0.5])
     np.testing.assert_allclose(quaternion.angle_between(quarter.rotations, below.rotations), 0.25 * whole, atol=1e-9)
-
-
-def test_order_matters_as_documented():
-    below, other, base = poses(4)
-    hide = Layer("Override", holding(other))
-    add = Layer("Lean", holding(near_pose(np.random.default_rng(4), base, 0.3)), ADDITIVE_LOCAL, base=base)
-    assert_same_bits(layered(below, add, hide), other)  # what is below an override is hidden
-    above = layered(below, hide, add)
-    assert_same_bits(above, layered(other, add))
-    assert quaternion.angle_between(above.rotations, other.rotations).max() > 0.05
 
 
 @pytest.mark.parametrize(("mode", "space"), ((ADDITIVE_LOCAL, LOCAL), (ADDITIVE_MESH, MESH)))

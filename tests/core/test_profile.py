@@ -2,14 +2,13 @@
 
 import json
 import math
-import struct
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import profile, quaternion
+from core import profile
 from core.anatomy import roles
 from core.errors import RagdollError
 from core.profile import Entry, Field, Profile, Schema
@@ -42,48 +41,21 @@ def anatomy(*bones, kind=roles.HUMAN) -> roles.Anatomy:
     return roles.Anatomy(found, sides, np.array(order), kind, np.ones(len(bones)))
 
 
-SINGLES = st.floats(width=32, allow_nan=False, allow_infinity=False)
-
-
-@given(SINGLES)
-def test_shortest_number_is_the_same_bits(value):
-    read = json.loads(json.dumps(profile.shortest(value)))
-    assert struct.pack("f", read) == struct.pack("f", value)
-    assert profile.shortest(float(np.float32(0.1))) == 0.1
-    with pytest.raises(ValueError, match="nan"):
-        profile.shortest(math.nan)
-
-
-ANGLES = st.floats(-PI32, PI32, width=32).map(profile.shortest)
-
-
-@st.composite
-def settings(draw):
-    low, high = draw(st.lists(ANGLES, min_size=3, max_size=3)), draw(st.lists(ANGLES, min_size=3, max_size=3))
-    turn = draw(st.lists(st.floats(0.25, 1.0, width=32), min_size=4, max_size=4))
-    return {
-        "simulate": draw(st.booleans()),
-        "shape": draw(st.sampled_from(("AUTO", "BOX"))),
-        "mass": draw(st.floats(0.0, 1e6, width=32)),
-        "limit_min": [min(a, b) for a, b in zip(low, high, strict=True)],
-        "limit_max": [max(a, b) for a, b in zip(low, high, strict=True)],
-        "joint_rotation": turn,
-    }
-
-
+THREE = st.lists(st.floats(0.0, PI32, width=32).map(profile.shortest), min_size=3, max_size=3)
+SETTINGS = st.fixed_dictionaries({
+    "simulate": st.booleans(), "shape": st.sampled_from(("AUTO", "BOX")), "mass": st.floats(0.0, 1e6, width=32),
+    "limit_min": THREE.map(lambda sizes: [-size for size in sizes]), "limit_max": THREE,
+    "joint_rotation": st.lists(st.floats(0.25, 1.0, width=32), min_size=4, max_size=4),
+})  # fmt: skip
 TURNS = st.none() | st.just((1.0, 0.0, 0.0, 0.0)) | st.just((0.5, 0.5, 0.5, 0.5))
 
 
-@st.composite
-def entries(draw, turns=TURNS):
-    names = draw(st.lists(st.text(min_size=1, max_size=6), unique=True, max_size=5))
-    result = []
-    for name in names:
-        role, side = draw(st.sampled_from(roles.ROLES)), draw(st.sampled_from(roles.SIDES))
-        turn = draw(turns)
-        order, rest = draw(st.integers(0, 9)), draw(st.none() | st.just((0.0, 1.0, 0.0, 0.0)))
-        result.append(Entry(draw(settings()), name, role, side, order, joint_in_anatomy=turn, rest=rest))
-    return tuple(result)
+def entries(turns=TURNS):
+    """Of bones of different names."""
+    of_bones = st.text(min_size=1, max_size=6), st.sampled_from(roles.ROLES), st.sampled_from(roles.SIDES)
+    rest = st.none() | st.just((0.0, 1.0, 0.0, 0.0))
+    one = st.builds(Entry, SETTINGS, *of_bones, st.integers(0, 9), joint_in_anatomy=turns, rest=rest)
+    return st.lists(one, unique_by=lambda entry: entry.name, max_size=5).map(tuple)
 
 
 @given(entries(), st.floats(0.0, 1.0, width=32), st.text(max_size=5))
@@ -108,43 +80,31 @@ def bone(**changes):
 
 FAULTS = [
     (text(version=2), "version: 2 is unknown, this extension reads 1"),
-    (text(version=None), "version: None is unknown"),
     (text(format="vrm"), f"format: expected '{profile.FORMAT}', got 'vrm'"),
     (text(units={"angle": "deg"}), "units.angle: expected 'rad', got 'deg'"),
-    (text(wheels=4), "wheels: unknown key"),
     (text(kind="FISH"), "kind: unknown value 'FISH', use one of HUMAN, QUADRUPED, CREATURE"),
     (text(object={"steps": 2.5}), "object.steps: expected a whole number, got 2.5"),
     (text(object={"rotation_weight": 1.5}), "object.rotation_weight: 1.5 is not from 0 to 1"),
-    (text(object={"gain": 1}), "object.gain: unknown key"),
     (text().replace('"bones": []', '"bones": {}'), "bones: expected a list, got {}"),
     (text([{"mass": 1}]), "bones[0]: neither name nor role says for which bone it is"),
     (text([{"name": "a"}, {"name": "b"}, {"name": "a"}]), "bones[2].name: 'a' stands in bones[0] too"),
     (bone(colour="red"), "bones[1].colour: unknown key"),
-    (bone(side="left"), "bones[1].side: unknown value 'left', use one of LEFT, RIGHT, CENTER"),
     (bone(order=-1), "bones[1].order: -1 is not from 0 to 10000"),
-    (bone(share=1), "bones[1].share: expected true or false, got 1"),
     (bone(range=2), "bones[1].range: multiplies the rig's own limits, but limit_min states others"),
-    (bone(simulate="yes"), "bones[1].simulate: expected true or false, got 'yes'"),
     (bone(shape="BALL"), "bones[1].shape: unknown value 'BALL', use one of AUTO, BOX"),
-    (bone(mass=-1), "bones[1].mass: -1 is not from 0 to 1e+07"),
     (bone(mass=True), "bones[1].mass: expected a number, got True"),
-    (bone(mass=math.nan), "bones[1].mass: nan is not a finite number"),
-    (bone(max_force=math.inf), "bones[1].max_force: inf is not a finite number"),
     (bone(max_force=10**400), "is not a finite number"),
     (bone(limit_min=[0, 1.5, 0]), "bones[1].limit_min[1]: 1.5 is above limit_max[1] = 1"),
     (bone(limit_min=[0, 0, math.nan]), "bones[1].limit_min[2]: nan is not a finite number"),
     (bone(limit_min=[0, 0]), "bones[1].limit_min: expected 3 values, got 2"),
-    (bone(limit_max=[0, 0, 4]), "bones[1].limit_max[2]: 4 is not from -3.14159 to 3.14159"),
     (text([{"name": "a", "limit_max": [0, 0, 0]}]), "bones[0].limit_min: is missing where limit_max is stated"),
     (bone(joint_rotation=[0, 0, 0, 0]), "bones[1].joint_rotation: [0.0, 0.0, 0.0, 0.0] is no rotation"),
     (bone(rest=[0, 0, 0, "x"]), "bones[1].rest[3]: expected a number, got 'x'"),
     ('{"format": 1, "format": 2}', "format: stands there twice"),
     (text([{"name": "a"}])[:-2] + ', {"name": "b", "mass": 1, "mass": 2}]}', "bones[1].mass: stands there twice"),
-    (bone(body_points=[[0, 0, math.inf]]), "bones[1].body_points[0][2]: inf is not a finite number"),
     (bone(body_points=[[0, 0, 0]] * 5), "bones[1].body_points: expected a list of at most 4 points"),
     ("[]", "file: expected an object in braces, got []"),
     ("", "line 1, column 1"),
-    ('{"format": \n nothing}', "line 2, column 2"),
     ("[" * 100_000, "not a profile"),
 ]
 
@@ -171,32 +131,6 @@ def test_a_bound_of_single_precision_is_in_range():
 def test_mirrored_twice_is_the_same(bones):
     made = Profile({}, bones)
     assert profile.mirrored(profile.mirrored(made)) == made
-
-
-def test_mirrored_places_do_not_depend_on_roll():
-    """The left bone's frame is turned against the right one's mirror image; body and joint are mirrored in space."""
-    rng = np.random.default_rng(7)
-    mirror = np.diag([-1.0, 1.0, 1.0])
-    anatomical = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    anatomical *= np.linalg.det(anatomical)
-    rolls = [quaternion.to_matrix(quaternion.from_rotation_vector(rng.normal(size=3))) for _side in range(2)]
-    frames = [anatomical @ rolls[0], mirror @ anatomical @ mirror @ rolls[1]]
-    inside = quaternion.from_rotation_vector(np.array([0.1, 0.2, 0.3]))
-    joints = [quaternion.from_matrix(roll.T @ quaternion.to_matrix(inside)) for roll in rolls]
-    body = quaternion.from_rotation_vector(np.array([0.5, -0.2, 0.9]))
-    place = np.array([0.3, 0.5, -0.1])
-    made = Profile({}, tuple(
-        Entry(
-            {"joint_rotation": turn.tolist(), "body_rotation": body.tolist(), "body_location": place.tolist()},
-            name, "HAND", side, 0, joint_in_anatomy=tuple(inside),
-        )
-        for turn, name, side in zip(joints, ("a.L", "a.R"), ("LEFT", "RIGHT"))
-    ))  # fmt: skip
-    found = profile.mirrored(made, "LEFT_TO_RIGHT").entries[1].settings
-    np.testing.assert_allclose(frames[1] @ found["body_location"], mirror @ frames[0] @ place, atol=1e-9)
-    for key, turn in (("body_rotation", body), ("joint_rotation", joints[0])):
-        there = frames[1] @ quaternion.to_matrix(np.array(found[key]))
-        np.testing.assert_allclose(there, mirror @ frames[0] @ quaternion.to_matrix(turn) @ mirror, atol=1e-9)
 
 
 def test_mirroring_exchanges_sides_and_the_ends_of_sideways_ranges():
@@ -227,10 +161,7 @@ def test_one_sided_profile_gets_its_other_side():
         ("hand.l.001", "hand.r.001"),
         ("mixamorig:LeftArm", "mixamorig:RightArm"),
         ("thigh_r", "thigh_l"),
-        ("DEF-f_index.01.R", "DEF-f_index.01.L"),
         ("Bip01 L Thigh", "Bip01 R Thigh"),
-        ("LEFT_FOOT", "RIGHT_FOOT"),
-        ("spine", "spine"),
         ("leftover", "leftover"),
         ("Bone.003", "Bone.003"),
     ],
@@ -277,7 +208,7 @@ def test_same_name_of_another_part_goes_by_role():
     assert [s.get("mass") for s in by_name.settings] == [2.0, 1.0, None, None]
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("count", [1, 5])
 def test_a_chain_keeps_its_range_whatever_its_length(count):
     chain = anatomy(*[("SPINE", "CENTER", i) for i in range(count)])
     low, high = [-0.3, -0.2, -0.1], [0.3, 0.2, 0.1]

@@ -142,31 +142,6 @@ def test_a_mirrored_cloud_gives_the_mirror_image(kind):
     assert gaps.min(axis=0).max() < 1e-9 and gaps.min(axis=1).max() < 1e-9
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    (
-        ({"points": blob()[:5]}, "8 points"),
-        ({"points": blob(), "weights": np.zeros(300)}, "weight"),
-    ),
-)
-def test_nonsense_is_refused(arguments, message):
-    with pytest.raises(RagdollError, match=message):
-        fitting.fit(arguments.pop("points"), np.eye(3), **arguments)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_a_hull_is_convex_closed_and_small(seed):
-    shape = fitting.fit(blob(seed), rotation(seed), CONVEX_HULL)
-    solid = convex.hull(shape.points)
-    assert len(shape.points) <= convex.MOST_POINTS
-    assert np.max(shape.points @ solid.normals.T - solid.offsets) < 1e-9, "no corner is outside a face"
-    edges = [(face[i - 1], face[i]) for face in solid.faces for i in range(len(face))]
-    assert len(set(edges)) == len(edges) and all((b, a) in set(edges) for a, b in edges), "each edge has two faces"
-    assert len(solid.points) - len(edges) // 2 + len(solid.faces) == 2, "Euler"
-    np.testing.assert_allclose(shape.points.min(axis=0), -shape.half, atol=1e-9)
-    np.testing.assert_allclose(shape.points.max(axis=0), shape.half, atol=1e-9)
-
-
 def test_the_hull_of_a_grid_is_its_box():
     """Points inside edges and faces are no corners, and coplanar triangles are one face."""
     line = np.linspace(-1.0, 1.0, 3)
@@ -239,23 +214,6 @@ def test_separated_shapes_are_smaller_and_apart(kind, other):
         inside = core.mean(axis=0) + random * (np.ptp(core, axis=0) / 2.0 + radius)
         inside = inside[after.distance(inside) <= 0.0]
         assert before.distance(inside).max() < 1e-6, "nothing grows beyond the shape that it was"
-
-
-def test_shapes_that_meet_in_some_pose_are_found():
-    """A sphere rides past a box: inside at one pose of three, 0.1 deep; another stays away."""
-    shapes = [
-        placed(BOX, (0, 0, 0), (1, 1, 1)),
-        placed(SPHERE, (0, 0, 0), (0.5,) * 3),
-        placed(SPHERE, (9, 0, 0), (1,) * 3),
-    ]
-    moves = np.tile(np.eye(4), (3, 3, 1, 1))
-    moves[:, 1, :3, 3] = [(5, 0, 0), (1.4, 0.2, 0), (0, 1.6, 0)]
-    moves[:, 0, :3, :3] = np.array([(0, -1, 0), (1, 0, 0), (0, 0, 1)])
-    pairs = [0, 0, 1], [1, 2, 2]
-    assert overlap.met(shapes, *pairs, moves).tolist() == [True, False, False]
-    assert overlap.met(shapes, *pairs, moves, 0.09).tolist() == [True, False, False]
-    assert overlap.met(shapes, *pairs, moves, 0.11).tolist() == [False, False, False]
-    assert overlap.met(shapes, *pairs, moves[[0, 2]]).tolist() == [False, False, False]
 
 
 def test_separation_keeps_mirror_images():

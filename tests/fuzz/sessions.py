@@ -6,7 +6,6 @@ is shortened by leaving out steps for as long as the same failure comes.
 
 import itertools
 import re
-import subprocess
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -14,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from environments import say
-from run_blender import Result, kill_group
+from run_blender import JOBS, Result, ended
 
 SESSION = Path(__file__).resolve().parent / "session.py"
-JOBS = 2
 STEPS = 12  # of a session
 TIMEOUT = 180.0  # [s] of a session
 SHRINK = 240.0  # [s] for shortening
@@ -29,6 +27,7 @@ class Ended:
 
     fault: str  # empty where all held
     log: str  # what it did
+    seconds: float
 
     @property
     def kind(self) -> str:
@@ -39,34 +38,21 @@ class Ended:
 def play(command: list, seed: int, only: list[int] | None = None) -> Ended:
     """One session, of all its steps or some of them."""
     chosen = [] if only is None else ["--only", *map(str, only)]
-    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-        log = Path(folder) / "log"
-        with log.open("wb") as stream:
-            process = subprocess.Popen(
-                [*map(str, command), "--seed", str(seed), "--steps", str(STEPS), "--folder", folder, *chosen],
-                stdout=stream,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-            try:
-                code = process.wait(TIMEOUT)
-            except subprocess.TimeoutExpired:
-                code = None
-            finally:
-                kill_group(process)
-        text, _, fault = log.read_text(errors="replace").partition("FAULT\n")
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as name:
+        folder = Path(name)
+        own = ["--seed", seed, "--steps", STEPS, "--folder", folder, *chosen]
+        code, seconds = ended([*command, *own], folder / "log", TIMEOUT)
+        text, _, fault = (folder / "log").read_text(errors="replace").partition("FAULT\n")
         if code is None:
             fault = f"no end after {TIMEOUT:.0f} s"
         elif code not in (0, 1) or (code == 1 and not fault):
-            errors = Path(folder) / "stderr"
-            fault = (
-                errors.read_text(errors="replace")[-2000:] if errors.exists() else ""
-            ) + f"\ncrash: exit code {code}"
-    return Ended(fault, text)
+            errors = folder / "stderr"
+            told = errors.read_text(errors="replace")[-2000:] if errors.exists() else ""
+            fault = f"{told}\ncrash: exit code {code}"
+    return Ended(fault, text, seconds)
 
 
-def shrink(command: list, seed: int, ended: Ended) -> tuple[list[int], Ended]:
+def shrink(command: list, seed: int, found: Ended) -> tuple[list[int], Ended]:
     """The fewest steps found within the time that end with the same fault, and how they end."""
     until = time.monotonic() + SHRINK
     kept, size = list(range(STEPS)), STEPS // 2
@@ -75,12 +61,12 @@ def shrink(command: list, seed: int, ended: Ended) -> tuple[list[int], Ended]:
         for start in range(len(kept) - size, -1, -size):
             rest = kept[:start] + kept[start + size :]
             if time.monotonic() > until:
-                return kept, ended
+                return kept, found
             tried = play(command, seed, rest)
-            if tried.kind == ended.kind:
-                kept, ended, shorter = rest, tried, True
+            if tried.kind == found.kind:
+                kept, found, shorter = rest, tried, True
         size = min(size, len(kept)) if shorter and size > 1 else size // 2
-    return kept, ended
+    return kept, found
 
 
 def fuzz(command: list, title: str, seconds: float, seed: int, count: int | None = None) -> Result:
@@ -97,22 +83,20 @@ def fuzz(command: list, title: str, seconds: float, seed: int, count: int | None
         for own in seeds:
             if total.failed or time.monotonic() > until:
                 return
-            ended = play(command, own)
-            if not ended.fault:
-                total.passed += 1
-                continue
-            total.failed += 1
-            say(f"  FAIL  session {own} on {title}: {ended.kind}")
-            failures.append((own, ended))
+            found = play(command, own)
+            total.add(Result(passed=not found.fault, failed=bool(found.fault), seconds=found.seconds))
+            if found.fault:
+                say(f"  FAIL  session {own} on {title}: {found.kind}")
+                failures.append((own, found))
 
     failures = []
     with ThreadPoolExecutor(JOBS) as pool:
         for job in [pool.submit(worker) for _ in range(JOBS)]:
             job.result()
-    for own, ended in failures[:1]:
-        kept, ended = shrink(command, own, ended)
-        lines = [line for line in ended.log.splitlines() if re.match(r"\d+ |    |end", line)]
-        say("\n".join([*lines, ended.fault.rstrip()]))
+    for own, found in failures[:1]:
+        kept, found = shrink(command, own, found)
+        lines = [line for line in found.log.splitlines() if re.match(r"\d+ |    |end", line)]
+        say("\n".join([*lines, found.fault.rstrip()]))
         say(f"again: dev.py fuzz --bpy {title} --seed {own} --only {' '.join(map(str, kept))}")
     say(f"  {total.passed + total.failed} sessions from seed {seed}")
     return total

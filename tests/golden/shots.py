@@ -1,13 +1,12 @@
 """Plays the golden shots with the extension of one source tree and keeps what they show.
 
-    python tests/golden/shots.py --tree DIR --out FILE.npz
+    python tests/golden/shots.py TREE FILE.npz
 
 The tree may be another commit's, so a shot may use what users have and nothing else: operators, settings, `bpy.data`.
 Of each shot it keeps the rigid bodies ("bodies", [frames, bodies, 4, 4]) and the shown bones ("pose", [frames, bones,
 4, 4]), both in world space as Blender holds them, so that equal runs are equal bit for bit.
 """
 
-import argparse
 import importlib.util
 import math
 import os
@@ -103,11 +102,6 @@ def put_aside(obj, name: str):
     action.name, action.use_fake_user = name, True
     obj.animation_data.action = None
     return action
-
-
-@shot(24)
-def follow(scene):
-    return [build(human(scene))]
 
 
 @shot(40)
@@ -271,16 +265,6 @@ def several(scene):
     return [small, mirrored, turned]
 
 
-@shot(40)
-def blended(scene):
-    obj = build(human(scene), stretch=True, rotation_weight=0.3, translation_weight=0.1)
-    key(obj, "physics_blend", {1: 1.0, 15: 0.2, 30: 0.8})
-    rigs.box(scene, "Ball", (0.3, 0.3, 0.3), (0.0, -0.3, 2.4), mass=6.0)
-    ram = rigs.box(scene, "Ram", (0.3, 0.3, 0.3), (0.0, 2.0, 1.2), kinematic=True)
-    rigs.key_locations(ram, {1: (0.0, 2.0, 1.2), 30: (0.0, -0.3, 1.2)})
-    return [obj]
-
-
 @shot(24)
 def baked(scene):
     obj = build(human(scene), rotation_weight=0.5, translation_weight=0.3)
@@ -298,31 +282,26 @@ def load(tree: Path) -> None:
     package.register()
 
 
-def main(arguments: list[str]) -> int:
+def main(tree: str, out: str) -> int:
     """Play all shots; 1 if one could not be played, whose traceback is printed."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tree", type=Path, required=True, help="folder with the extension's __init__.py")
-    parser.add_argument("--out", type=Path, required=True, help="the .npz to write")
-    parser.add_argument("names", nargs="*", help="of shots; default: all")
-    options = parser.parse_args(arguments)
     sys.dont_write_bytecode = True
-    load(options.tree.resolve())
+    load(Path(tree).resolve())
     found, failed = {}, 0
-    for name in options.names or SHOTS:
+    for name in SHOTS:
         try:
             found |= {f"{name} {what}": values for what, values in SHOTS[name]().items()}
         except Exception:
             print(f"shot '{name}':")
             traceback.print_exc(file=sys.stdout)
             failed = 1
-    np.savez(options.out, **found)
+    np.savez(out, **found)
     return failed
 
 
 if __name__ == "__main__":
     code = 2
     try:
-        code = main(sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else sys.argv[1:])
+        code = main(*sys.argv[-2:])
     except Exception:
         traceback.print_exc(file=sys.stdout)
     finally:

@@ -1,10 +1,10 @@
-"""Playing after a build, a second window with its own view layer, a body deleted by key, playback that drops frames.
+"""Playing after a build, edits in mid-shot, a second window with its own view layer, a body deleted, dropped frames.
 
 In a real Blender window:
 blender --factory-startup --enable-event-simulate --python tests/real/playing_in_window.py
 
-Ends with exit code 0 when all held. Keys go through Blender's own queue of events. Frames are dropped since a handler
-makes each as slow as a heavy scene.
+Ends with exit code 0 when all held. Keys go through Blender's own queue of events. Between an edit and the look at what
+is shown the window has been drawn. Frames are dropped since a handler makes each as slow as a heavy scene.
 """
 
 import sys
@@ -17,12 +17,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from window_session import Session, activate, armature, compare, empty_file, play, pose, run, scene
+from window_session import Session, activate, armature, compare, empty_file, play, pose, push, run, scene
 
 import rigs
 from active_ragdoll.core.blender.runtime import STATE
 
-FIRST, LAST = 1, 40
+FIRST, MIDDLE, LAST = 1, 14, 40
 WAIT = 8  # ticks for a playback
 SLOW = 0.15  # seconds for a frame of a heavy scene
 
@@ -41,6 +41,7 @@ def set_up():
     obj = rigs.swinging_human(scene(), FIRST, LAST)
     Session.name = obj.name
     obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
+    bpy.ops.mesh.primitive_cone_add(location=(3.0, 0.0, 0.0))
     build_anew()
     Session.reference = play(FIRST, LAST)
     build_anew()
@@ -80,6 +81,33 @@ def stopped_as_played():
     stop()
     is_as_played(FIRST + 2)
     build_anew()
+
+
+def mode(name):
+    activate()
+    bpy.ops.object.mode_set(mode=name)
+
+
+EDITS = (  # that change no frame
+    lambda: mode("POSE"),
+    lambda: bpy.ops.pose.select_all(action="INVERT"),
+    lambda: setattr(armature().data, "display_type", "STICK"),
+    lambda: setattr(armature().data.bones["hips"], "hide", True),
+    lambda: setattr(bpy.data.objects["Cone"].location, "x", 0.5),
+    lambda: mode("OBJECT"),
+    lambda: setattr(armature().data.bones["hips"].color, "palette", "THEME03"),
+    lambda: setattr(armature(), "show_in_front", True),
+    lambda: mode("EDIT"),
+    lambda: mode("OBJECT"),
+)
+
+
+def stays():
+    """It lies limp, far from its animation, and stays where it lies."""
+    if armature().mode != "EDIT":
+        off = float(np.abs(pose() - Session.reference[MIDDLE]).max())
+        assert off < 1e-5, f"{off} off"
+    push("edited")
 
 
 def open_window():
@@ -139,7 +167,7 @@ def heavy(shown, _graph=None):
 
 def play_heavily():
     """With a build right before, the first step from the first frame is dropped."""
-    scene().sync_mode = "FRAME_DROP"
+    scene().sync_mode, scene().frame_end = "FRAME_DROP", 100 * LAST  # a slow machine does not come round
     if heavy not in bpy.app.handlers.frame_change_post:
         bpy.app.handlers.frame_change_post.append(heavy)
     assert not STATE.messages
@@ -155,7 +183,7 @@ def drops_are_told():
         assert not dropped or (state == "READY" and "left out frames after" in said), Session.shown
         before = frame
     assert any(b[0] > a[0] + 1 for a, b in pairwise(Session.shown)), f"nothing was dropped: {Session.shown}"
-    Session.heavy = False
+    Session.heavy, scene().frame_end = False, LAST
     bpy.ops.screen.animation_cancel(restore_frame=False)
     build_anew()
 
@@ -178,6 +206,9 @@ STEPS = (
     lambda: bpy.ops.wm.test_play_from_script(),
     *[lambda: None] * WAIT,
     stopped_as_played,
+    lambda: play(FIRST, MIDDLE),
+    *[step for edit in EDITS for step in (edit, stays)],
+    build_anew,
     open_window,
     both_show_the_run,
     play_in_second_window,

@@ -49,7 +49,7 @@ class Job:
 def job(tmp_path_factory, script, blender) -> Job:
     """Four shots and a broken one."""
     folder = tmp_path_factory.mktemp("farm")
-    script("farm_shots.py", "make", folder)
+    script("shots.py", "farm", folder)
     return Job(folder, blender)
 
 
@@ -72,7 +72,7 @@ def test_killed_half_way_and_started_again_it_finishes_what_is_missing(job, scri
     assert re.findall(r"openjd_fail: (\S+?\.blend)", said) == ["broken.blend"]
     assert "openjd_status: a.blend is done already" in said and "openjd_progress: 100" in said
     assert (job.output / "a.blend").stat().st_mtime_ns == before
-    script("farm_shots.py", "compare", job.output.parent)
+    script("shots.py", "compare", job.output.parent)
 
 
 def test_the_report_step_tells_of_all(job):

@@ -2,14 +2,14 @@
 
 import pytest
 
-LAST = 20  # as in render_shots.py
+LAST = 20  # as in shots.py
 
 
 @pytest.fixture(scope="module")
 def render(tmp_path_factory, script, blender):
     """Call it with the name of a shot and options: Blender's exit code and the pictures, by frame."""
     folder = tmp_path_factory.mktemp("renders")
-    script("render_shots.py", folder)
+    script("shots.py", "renders", folder)
 
     def pictures(name: str, *options) -> tuple[int, dict]:
         output = folder / "_".join(map(str, (name, *options)))

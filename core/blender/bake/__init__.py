@@ -69,7 +69,9 @@ def bake_frames(
     as_shown = recorder.poses, recorder.worlds
     try:
         named, keyed, properties = yield from _carry(obj, recorder, names, choice, carried)
-        if carried is not None and choice.to == AUTO and (missed := _missed(obj, recorder, carried)):
+        off = np.array(recorder.off)
+        if carried is not None and choice.to == AUTO and off[..., 1].max() > ASTRAY * carried.height:
+            missed = notes_on(_carried(carried, off, obj.active_ragdoll.height))[0]
             STATE.warn(obj.name, f"{missed}: the bones have the keys")
             carried.remove()
             carried, (recorder.poses, recorder.worlds) = None, as_shown
@@ -90,15 +92,13 @@ def _carry(obj, recorder, names: list, choice: Choice, carried) -> Iterator[int]
         names = list(dict.fromkeys([*names, *besides]))
         return names, names, properties
     yield from recorder.solve(carried, root)
-    _warn_of_keys(obj, carried.switches, recorder.numbers)
+    curves = [c for action, slot, _strip in playing(obj) for c in curves_of(action, slot)]
+    for curve in (curve for curve in curves if curve.data_path in carried.switches):
+        if len({curve.evaluate(frame) for frame in recorder.numbers}) > 1:
+            name = curve.data_path.rpartition('["')[2].removesuffix('"]')
+            text = f"'{name}' is keyed within the frames: it is held as at frame {recorder.numbers[0]}"
+            STATE.warn(obj.name, f"The switch {text}")
     return names, [*carried.keyed, *([root] if root else [])], properties
-
-
-def _missed(obj, recorder, carried) -> str | None:
-    """What controls miss of the motion, where that is more than anybody would take for it."""
-    off = np.array(recorder.off)
-    found = _carried(carried, off, obj.active_ragdoll.height)
-    return notes_on(found)[0] if off[..., 1].max() > ASTRAY * carried.height else None
 
 
 def pose_bones(obj, scene, to: str = DEFORM) -> list[str]:
@@ -184,10 +184,7 @@ def _names(obj, bones: str) -> list[str]:
 
 
 def _acting(obj, scene, recorder: Recorder) -> slice:
-    """Of the recorded frames those from the first to the last in which the motion is not that of the animation.
-
-    Raises RagdollError: it is everywhere.
-    """
+    """Of the recorded frames those from the first to the last in which the motion is not that of the animation."""
     rows = [obj.data.bones.find(name) for name in _names(obj, ALL)]
     near = NEAR * obj.active_ragdoll.height / max(obj.active_ragdoll.built_scale, 1e-12)
     hidden = scene.active_ragdoll.source
@@ -219,16 +216,6 @@ def _carrying(obj, names: list[str], choice: Choice, frame: int) -> controls.Con
         carried.remove()
         return None
     return carried
-
-
-def _warn_of_keys(obj, switches: dict, frames: list) -> None:
-    """Tell of switches that are held although the animation turns them within the frames."""
-    curves = [c for action, slot, _strip in playing(obj) for c in curves_of(action, slot) if c.data_path in switches]
-    for curve in curves:
-        if len({curve.evaluate(frame) for frame in frames}) > 1:
-            name = curve.data_path.rpartition('["')[2].removesuffix('"]')
-            text = f"'{name}' is keyed within the frames: it is held as at frame {frames[0]}"
-            STATE.warn(obj.name, f"The switch {text}")
 
 
 def _is_led(obj) -> bool:
@@ -278,7 +265,12 @@ def _write(obj, recorder, names: list, keyed: list, choice: Choice, carried, pro
     more |= {"tolerance": tolerance, "destination": choice.destination, "below": recorder.below(keyed)}
     with STATE.writing():
         action, old, state = actions.bake(obj, poses, f"{obj.name} Ragdoll Bake", properties=properties, **more)
-        muted = [] if carried is not None else _mute_rig(obj, names)
+        muted = []  # the rig's own constraints on baked bones, whose result is in the keys already
+        for name in names if carried is None else ():
+            for constraint in obj.pose.bones[name].constraints:
+                if not source.is_own(constraint) and not constraint.mute:
+                    constraint.mute = True
+                    muted.append((name, constraint.name))
         settings.old_action, settings.baked_action = old, action
         written = {"frames": [recorder.numbers[0], recorder.numbers[-1]], "bones": names, **found}
         settings.bake_record = json.dumps({"animation": asdict(state), "muted": muted, **written})
@@ -325,17 +317,6 @@ def notes_on(carried: dict) -> list[str]:
     if loose := [f"'{name}'" for name, of_one in carried.items() if of_one["control"] is None]:
         notes.append(f"No control of their own have {', '.join(loose)}")
     return notes
-
-
-def _mute_rig(obj, names) -> list:
-    """Mute the rig's own constraints on baked bones, whose result is in the keys already."""
-    muted = []
-    for name in names:
-        for constraint in obj.pose.bones[name].constraints:
-            if not source.is_own(constraint) and not constraint.mute:
-                constraint.mute = True
-                muted.append((name, constraint.name))
-    return muted
 
 
 def _mute_own(obj, on: bool) -> None:

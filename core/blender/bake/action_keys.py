@@ -93,7 +93,12 @@ class KeyWriter:
                 elif after is None:
                     after = _plain_keys([keys[-1] + (1.0, 0.0)])
             if before is None and after is None and not hold_last and interpolation == LINEAR:
-                self._set_linear(curve, keys)
+                points = curve.keyframe_points
+                points.clear()
+                points.add(len(keys))
+                points.foreach_set("co", keys.ravel())
+                points.foreach_set("interpolation", np.full(len(keys), LINEAR, dtype=np.uint8))
+                curve.update()
             else:
                 middle = _plain_keys(keys, interpolation)
                 if hold_last:
@@ -105,15 +110,6 @@ class KeyWriter:
         if group is None or group.mute:
             group = self._groups[name] = self._channels.groups.new(name)
         return group
-
-    @staticmethod
-    def _set_linear(curve: bpy.types.FCurve, keys: NDArray[np.float32]) -> None:
-        points = curve.keyframe_points
-        points.clear()
-        points.add(len(keys))
-        points.foreach_set("co", keys.ravel())
-        points.foreach_set("interpolation", np.full(len(keys), LINEAR, dtype=np.uint8))
-        curve.update()
 
 
 def _empty_keys(count: int) -> dict[str, NDArray]:
@@ -288,7 +284,7 @@ def write_poses(
     pose_bones = [obj.pose.bones[bone] for bone in poses.bones]
     modes = [bone.rotation_mode for bone in pose_bones]
     row_of = {bone.name: row for row, bone in enumerate(obj.pose.bones)}
-    columns: list[list[_Column]] = [[] for _ in pose_bones]
+    columns: list[list[tuple]] = [[] for _ in pose_bones]  # path, keys [channels, keys, 2], rest, hold last key
 
     @cache
     def rest(prop: str) -> NDArray:
@@ -313,7 +309,7 @@ def write_poses(
             chosen = keys[index] if keep is None else np.ascontiguousarray(keys[index][:, keep[:, index]])
             path = bone_path(poses.bones[row], prop)
             hold_last = bool(holds is not None and holds[index])
-            columns[row].append(_Column(path, chosen, rest(prop)[row], hold_last))
+            columns[row].append((path, chosen, rest(prop)[row], hold_last))
 
     allowed = None if tolerance is None else tolerance.location
     add(location, "location", locations[:, location], allowed, keyframes.distance)
@@ -372,21 +368,11 @@ def _write_columns(writer: KeyWriter, pose_bones: list, columns: list, frames: N
             edges = np.array([[[frames[0], value], [frames[-1], value]]], dtype=np.float32)
             writer.write(path, bone.name, edges[:, : min(len(frames), 2)], interpolation=CONSTANT)
             written[path] = [value]
-        for column in own:
-            values = column.rest if column.path not in animated else None
-            writer.write(column.path, bone.name, column.keys, rest=values, hold_last=column.hold_last)
-            written[column.path] = column.rest.tolist()
+        for path, keys, rest, hold_last in own:
+            values = rest if path not in animated else None
+            writer.write(path, bone.name, keys, rest=values, hold_last=hold_last)
+            written[path] = rest.tolist()
     return written
-
-
-@dataclass(frozen=True)
-class _Column:
-    """Keys of one property: coordinates [channels, keys, 2], rest values, whether the last key is held."""
-
-    path: str
-    keys: NDArray[np.float32]
-    rest: NDArray
-    hold_last: bool
 
 
 def _coordinates(

@@ -21,7 +21,7 @@ nothing animates it and it stays at rest.
 """
 
 import contextlib
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import bpy
@@ -105,7 +105,11 @@ def restore(obj: bpy.types.Object, state: AnimationState, action: bpy.types.Acti
     animation = obj.animation_data_create()
     _refuse_tweak_mode(obj)
     if state.in_place and action is not None and baked is not None:
-        _take_place(action, baked)
+        # The copy from before the bake has the name and the users again.
+        name = baked.name
+        baked.user_remap(action)
+        baked.name = f"{name} Ragdoll Bake"
+        action.name = name
     slot = None
     if has_slots() and action is not None:
         slot = next((s for s in action.slots if s.handle == state.slot_handle), None)
@@ -132,14 +136,6 @@ def restore(obj: bpy.types.Object, state: AnimationState, action: bpy.types.Acti
         _write_property(obj, path, values)
     if not state.had_animation_data and not len(animation.drivers) and not len(animation.nla_tracks):
         obj.animation_data_clear()
-
-
-def _take_place(old: bpy.types.Action, baked: bpy.types.Action) -> None:
-    """Let the copy from before a bake into the current action have its name and its users again."""
-    name = baked.name
-    baked.user_remap(old)
-    baked.name = f"{name} Ragdoll Bake"
-    old.name = name
 
 
 def _refuse_tweak_mode(obj: bpy.types.Object) -> None:
@@ -234,7 +230,10 @@ def bake(
             _lay_over(obj, baked, slot, existing, "REPLACE" if below is None else "COMBINE", poses.frames, state)
         else:
             _play(obj, baked, slot, existing, outside, state)
-        _mute_drivers(obj, written, state)
+        for driver in obj.animation_data.drivers:
+            if driver.data_path in written and not driver.mute:
+                driver.mute = True
+                state.muted_drivers.append((driver.data_path, driver.array_index))
     except BaseException:
         restore(obj, state, old, baked)
         bpy.data.actions.remove(baked)
@@ -396,10 +395,3 @@ def _push_down(animation: bpy.types.AnimData, existing: _Existing, state: Animat
         strip.use_animated_influence = True
         strip.fcurves.find("influence").keyframe_points.insert(first, state.influence)
     return name
-
-
-def _mute_drivers(obj, paths: Collection[str], state: AnimationState) -> None:
-    for driver in obj.animation_data.drivers:
-        if driver.data_path in paths and not driver.mute:
-            driver.mute = True
-            state.muted_drivers.append((driver.data_path, driver.array_index))

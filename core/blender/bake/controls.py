@@ -8,8 +8,8 @@ no owner can.
 
 The owners' rotations, and the places of those that carry roots, are found by damped Gauss-Newton steps from the frame
 before: the responses measured at rest are turned with the control, places follow along the chain of bodies, and a step
-counts only if what Blender then evaluates is nearer (Levenberg 1944). What each step does corrects the responses for the
-next (Broyden 1965).
+counts only if what Blender then evaluates is nearer (Levenberg 1944). What each step does corrects the responses for
+the next (Broyden 1965).
 """
 
 from dataclasses import dataclass, replace
@@ -72,7 +72,10 @@ class Controls:
         self.rows = [obj.data.bones.find(name) for name in bones]
         try:
             self._discover(limbs, frame)
-            self.held = self._without_stretch() if exact else {}  # {data path: value} of properties beside switches
+            self.held = {}  # {data path: value} of properties beside switches: chains that keep their lengths
+            for bone in (self.copy.pose.bones[row] for limb in self.limbs.found for row in limb.chain):
+                if exact and bone.ik_stretch > 0.0:
+                    bone.ik_stretch = self.held[bone_path(bone.name, "ik_stretch")] = 0.0
             if not self.control_of:
                 raise RagdollError(f"No bone of '{obj.name}' controls a simulated one")
         except BaseException:
@@ -99,6 +102,13 @@ class Controls:
     def shown(self) -> np.ndarray:
         """Evaluated matrices of all bones [n, 4, 4], in armature space."""
         return pose_matrices(self.evaluated())
+
+    def trial(self, bone, basis: Matrix) -> np.ndarray:
+        """Evaluated matrices of all bones [n, 4, 4] while one that is at rest has a basis matrix."""
+        bone.matrix_basis = basis
+        now = self.shown()
+        bone.matrix_basis = Matrix()
+        return now
 
     # ---- which control carries what ----
 
@@ -152,7 +162,8 @@ class Controls:
         for path in [path for path in self.switches if self.leading(self._paths[path]).keys() & solved]:
             self.switches[path] = int(now[path]) if now else 1 - self.switches[path]
             switch(self.copy, path, self.switches[path])
-        for path, bones in ({} if now else _pole_switches(self.copy)).items():
+        found = {} if now else _switch_paths(self.copy, solved)
+        for path, bones in ((path, own & solved) for path, own in found.items() if own & solved):
             for value in (0, 1):
                 switch(self.copy, path, value)
                 posed = self.evaluated().pose.bones
@@ -173,24 +184,13 @@ class Controls:
         groups = [(~carried[owned], ~carried), (carried[owned], later)]
         self.groups = [(owners, bodies) for owners, bodies in groups if bodies.any() or owners.any()] or groups[:1]
 
-    def _without_stretch(self) -> dict:
-        """Have the chains of limbs keep their lengths; {data path: value}."""
-        found = {}
-        for bone in (self.copy.pose.bones[row] for limb in self.limbs.found for row in limb.chain):
-            if bone.ik_stretch > 0.0:
-                bone.ik_stretch = found[bone_path(bone.name, "ik_stretch")] = 0.0
-        return found
-
     def _best_switches(self) -> dict:
-        """Set each property that switches constraints to where more of the bones behind it have owners; which are they.
-
-        One limb's switch says nothing of another's, so all are tried at once.
-        """
+        """Set each property that switches constraints to where more bones behind it have owners; which are they."""
         paths = {path: bones for path, bones in self._paths.items() if len(bones) > 1}
         before = {path: self.copy.path_resolve(path) for path in paths}
         behind = {path: np.any([self._reach[name] for name in bones], axis=0) for path, bones in paths.items()}
         count = {}
-        for value in (0, 1) if paths else ():
+        for value in (0, 1) if paths else ():  # of all at once: one limb's switch says nothing of another's
             for path in paths:
                 switch(self.copy, path, value)
             owned = {owner.body for owner in self._owners()}
@@ -480,13 +480,6 @@ def _switch_paths(obj, candidates: dict) -> dict:
             ):
                 found.setdefault(target.data_path, set()).add(bone)
     return found
-
-
-def _pole_switches(obj) -> dict:
-    """{data path of a property that switches inverse kinematics: the bones with it}."""
-    solved = {bone.name for bone in obj.pose.bones if any(c.type == "IK" for c in bone.constraints)}
-    found = {path: bones & solved for path, bones in _switch_paths(obj, solved).items()}
-    return {path: bones for path, bones in found.items() if bones}
 
 
 def _value(obj, path: str):

@@ -96,7 +96,7 @@ class Limbs:
                 continue
             step = 0.05 * self.rig.height
             if name not in self._shifted:
-                self._shifted[name] = self._tried(name, Matrix.Translation((step, 0.0, 0.0)))[:, :3, 3]
+                self._shifted[name] = self.rig.trial(control, Matrix.Translation((step, 0.0, 0.0)))[:, :3, 3]
             moved = self._shifted[name] - self.rest[:, :3, 3]
             shifts = np.linalg.norm(moved[[target, upper]], axis=1) / step
             if shifts[0] < FULLY or shifts[1] > STAYS:
@@ -123,7 +123,7 @@ class Limbs:
     def _carried(self, control: str, joint: np.ndarray, chain: list) -> tuple:
         """The deforming bone at the end that a control turns as a whole, and whether there is one."""
         turn = 0.1
-        now = self._tried(control, Matrix.Rotation(turn, 4, (0.6, 0.64, 0.48)))
+        now = self.rig.trial(self.rig.copy.pose.bones[control], Matrix.Rotation(turn, 4, (0.6, 0.64, 0.48)))
         turned = np.linalg.norm(turns_between(now, self.rest), axis=1) / turn
         bodies = set(self.rig.rows)
         apart = np.linalg.norm(self.rest[:, :3, 3] - joint, axis=1)
@@ -134,13 +134,6 @@ class Limbs:
         ]
         row = min((fit for fit in fits if fit[1] < 0.1 * self.rig.height), default=(None,))[-1]
         return row, row is not None
-
-    def _tried(self, name: str, basis: Matrix) -> np.ndarray:
-        bone = self.rig.copy.pose.bones[name]
-        bone.matrix_basis = basis
-        now = self.rig.shown()
-        bone.matrix_basis = Matrix()
-        return now
 
     def _probe(self, limb: Limb, constraint) -> bool:
         """Draw a limb in and see where it bends, and what leads the bend; whether it bends at all."""
@@ -159,11 +152,11 @@ class Limbs:
                 limb.pole, limb.reach = constraint.pole_subtarget, float(np.linalg.norm(way))
                 limb.lead = _angle(off, way, axis)
             else:
-                self._find_swivel(limb, now, off, axis)
+                self._find_swivel(limb, off, axis)
         bone.matrix_basis = Matrix()
         return limb.bend is not None
 
-    def _find_swivel(self, limb: Limb, posed: np.ndarray, off: np.ndarray, axis: np.ndarray) -> None:
+    def _find_swivel(self, limb: Limb, off: np.ndarray, axis: np.ndarray) -> None:
         name, turn = self.bones[limb.chain[-1]].name, 0.2
         bone = self.rig.copy.pose.bones[name]
         gains = np.zeros(3)
@@ -218,7 +211,8 @@ class Limbs:
             for limb, (aim, axis, _bent), lead in zip(self.found, aims, leads, strict=True):
                 if limb.pole is not None:
                     matrix = poses[self.bones.find(limb.pole)].copy()
-                    matrix[:3, 3] = self.joints(limb, wanted)[1] + limb.reach * _turned(aim, axis, lead)
+                    way = quaternion.rotate(quaternion.from_axis_angle(axis, lead), aim)
+                    matrix[:3, 3] = self.joints(limb, wanted)[1] + limb.reach * way
                     bones[limb.pole].matrix_basis = Matrix(self.basis(limb.pole, matrix, poses))
             poses = self.rig.shown()
             left = [
@@ -247,10 +241,6 @@ class Limbs:
 def _angle(start: np.ndarray, end: np.ndarray, axis: np.ndarray) -> float:
     """The angle from one direction to another about an axis [rad]."""
     return float(np.arctan2(np.cross(start, end) @ axis, start @ end - (start @ axis) * (end @ axis)))
-
-
-def _turned(vector: np.ndarray, axis: np.ndarray, angle: float) -> np.ndarray:
-    return quaternion.rotate(quaternion.from_axis_angle(axis, angle), vector)
 
 
 def turns_between(now: np.ndarray, before: np.ndarray) -> np.ndarray:

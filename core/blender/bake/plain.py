@@ -69,7 +69,7 @@ def export_frames(obj, scene, first=None, last=None, path: Path | None = None, r
         try:
             _make(made, recorder, parents)
             if export is not None:
-                _write_file(export, path, made, scene, (first, last))
+                _write_file(export, path, scene, (first, last))
         except BaseException:
             _remove(made)
             raise
@@ -91,8 +91,10 @@ def plain_parents(obj, root: str | None = None) -> dict:
         raise RagdollError(f"No bone of '{obj.name}' deforms: mark some as deforming")
     ends = np.hstack([armature.values_of(bones, name, 3) for name in ("head_local", "tail_local")])
     joints = {part.bone: part.parent for part in obj.active_ragdoll.parts}
-    twins = {bone.name: bone.name if flags[i] else _twin(ends, i, flags, bones) for i, bone in enumerate(bones)}
-    found = {}
+    twins, found = {}, {}  # the deforming bone that stands where each does
+    for i, bone in enumerate(bones):
+        near = np.flatnonzero(flags & (np.abs(ends - ends[i]).max(axis=1) < SAME_PLACE * bone.length))
+        twins[bone.name] = bone.name if flags[i] else bones[near[0]].name if len(near) else None
 
     def above(name: str | None) -> list:
         return [] if name is None else [name, *above(found.get(name))]
@@ -101,13 +103,6 @@ def plain_parents(obj, root: str | None = None) -> dict:
         nearest = (twins.get(one) for one in (*(bone.name for bone in bones[name].parent_recursive), joints.get(name)))
         found[name] = next((one for one in nearest if one and name not in above(one)), None)
     return found
-
-
-def _twin(ends: np.ndarray, row: int, flags: np.ndarray, bones) -> str | None:
-    """The deforming bone that stands where another one does."""
-    apart = np.abs(ends - ends[row]).max(axis=1)
-    near = np.flatnonzero(flags & (apart < SAME_PLACE * bones[row].length))
-    return bones[near[0]].name if len(near) else None
 
 
 def _carried(obj) -> list:
@@ -219,7 +214,7 @@ def _exporter(path: Path):
     return getattr(getattr(bpy.ops, module), name), settings
 
 
-def _write_file(export, path: Path, made: list, scene, frames: tuple[int, int]) -> None:
+def _write_file(export, path: Path, scene, frames: tuple[int, int]) -> None:
     operator, settings = export
     before = scene.frame_start, scene.frame_end
     scene.frame_start, scene.frame_end = frames

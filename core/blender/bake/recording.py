@@ -194,11 +194,7 @@ def basis_of(bones, names: list, poses: np.ndarray) -> np.ndarray:
 
 
 def _converted(bone, matrices, parents, invert: bool) -> np.ndarray:
-    """Poses of a bone relative to its rest from poses in the character's space (`invert`), or the reverse [f, 4, 4].
-
-    Args:
-        parents: of the parent bone in the character's space [f, 4, 4], None at roots.
-    """
+    """Poses of a bone relative to its rest from poses in the character's space (`invert`), or the reverse [f, 4, 4]."""
     if bone.use_inherit_rotation and bone.inherit_scale == "FULL" and bone.use_local_location:
         frame = np.array(bone.matrix_local, dtype=float)
         if parents is not None:

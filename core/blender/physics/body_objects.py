@@ -435,7 +435,11 @@ def _keep_shape(part, pieces, own, settings, shown) -> None:
     now[:3, 3] += now[:3, :3] @ middle
     bind = part.bind
     half = np.maximum((high - low) / 2.0, SMALLEST * settings.height)
-    reference = _nearest(now, [bind] if shown is None else [bind, shown], half)
+    # It was moved from the place whose box's corners went least far: Blender moves a body from where it is shown, and a
+    # script from where it was made.
+    corners = np.concatenate([_BOX_CORNERS * half, np.ones((8, 1))], axis=1)
+    places = [bind] if shown is None else [bind, shown]
+    reference = min(places, key=lambda place: float(np.abs((now - place) @ corners.T).max()))
     offset = part.offset @ np.linalg.inv(reference) @ now
     kind, corners = (COMPOUND, points - middle) if lumps else _kind_of(body.rigid_body.collision_shape, points - middle)
     own.shape_by_user, own.shape = True, kind
@@ -468,15 +472,6 @@ def _kind_of(collision_shape: str, points) -> tuple[str, np.ndarray]:
         return CONVEX_HULL, convex.hull(points).points
     except RagdollError:
         return BOX, points
-
-
-def _nearest(now, candidates, half) -> np.ndarray:
-    """The place from which a body was moved: the one whose box's corners went least far.
-
-    Blender moves a body from where it is shown, and a script from where it was made.
-    """
-    corners = np.concatenate([_BOX_CORNERS * half, np.ones((8, 1))], axis=1)
-    return min(candidates, key=lambda place: float(np.abs((now - place) @ corners.T).max()))
 
 
 def _animated_places(obj) -> np.ndarray | None:

@@ -8,26 +8,15 @@ from mathutils import Matrix
 
 from ... import skeleton
 from ...anatomy import axes, masses, roles
-from ...anatomy.roles import CREATURE, GENERIC, HUMAN, Anatomy
+from ...anatomy.roles import CREATURE, GENERIC, HUMAN
 from ...errors import RagdollError, listed
 from ...pose import affine
 from ...ragdoll import drives
 from ...ragdoll.bodies import fitting, shapes
 from ...ragdoll.drives import joint_motors, servo
 from .. import preferences, runtime
-from ..rig.armature import (
-    BindPose,
-    anatomy_of,
-    check_armature,
-    check_scale,
-    deforming,
-    keep_bind_pose,
-    posed_tails,
-    prop_bones,
-    refuse_baked,
-    rigid,
-    selected,
-)
+from ..rig import armature
+from ..rig.armature import BindPose, anatomy_of, check_armature, keep_bind_pose, refuse_baked, rigid
 from ..rig.skinning import read_skin
 from ..runtime import STATE
 from ..settings import saved
@@ -138,11 +127,11 @@ def build(obj, scene, bones: str | np.ndarray = "DEFORM", *, update: bool = True
         saved.bring_up([obj] if saved.is_old(obj) else ())
         untouched = not built.is_duplicate(obj)  # which shares another's ragdoll and has none to keep
         try:
-            plan = _plan(obj, scene, bones)
+            plan = plan_of(obj, scene, bones)
             untouched = False
             if obj.active_ragdoll.is_ragdoll:
                 remove.remove_all([obj], keep_world=obj.active_ragdoll.scene == scene)
-            report = _make(obj, scene, plan)
+            report = _make(obj, scene, *plan)
             STATE.messages.pop(obj.name, None)
             STATE.evaluated[scene.name] = scene.frame_current, -1
             if update:
@@ -160,26 +149,13 @@ def rebuild(obj, scene) -> Report:
     return build(obj, scene, "KEEP")
 
 
-@dataclass
-class _Plan:
-    """What a build is about to make, all that can be in the way being looked at."""
+def plan_of(obj, scene, bones, *, uneven: bool = False) -> tuple:
+    """What `_make` is to make; of a ragdoll that there is, edits by hand are kept with the bones, and editing ends.
 
-    to_world: np.ndarray  # of the armature now [4, 4]
-    poses: np.ndarray  # of all bones in its space over the shot, as they are animated [f, n, 4, 4]
-    pose: BindPose
-    anatomy: Anatomy
-    vertices: list | None  # that each bone dominates
-    bodies: shapes.BodyPlan
-    height: float  # [m]
-    scale: float
-    masses: np.ndarray  # [m] [kg]
-    notes: list
-
-
-def _plan(obj, scene, bones) -> _Plan:
-    """Look at a character; of a ragdoll that it has, the edits by hand are kept with the bones, and editing ends.
-
-    Raises RagdollError: see `build`. But for that nothing is changed then.
+    Args:
+        uneven: take any scale, as it is about to be applied.
+    Raises:
+        RagdollError: see `build`. But for the edits nothing is changed then.
     """
     settings = obj.active_ragdoll
     if settings.is_ragdoll and not built.is_duplicate(obj):
@@ -187,16 +163,17 @@ def _plan(obj, scene, bones) -> _Plan:
         body_objects.end_editing(obj)
     frames = source.sampled_frames(*world.shot_range(scene))
     to_world, poses = source.poses_over(obj, frames, scene.frame_current)
-    check_scale(obj, to_world)
+    if not uneven:
+        armature.check_scale(obj, to_world)
     notes = _find_bind_pose(obj, poses, frames)
     pose = BindPose(obj, to_world)
     anatomy = anatomy_of(obj)
     asked_for = bones
     if isinstance(bones, str):
-        asked_for = selected(obj) if bones == "SELECTED" else np.full(len(pose.names), bones == "ALL")
-    skin = read_skin(obj, pose, to_world, prop_bones(obj, anatomy, asked_for))
+        asked_for = armature.selected(obj) if bones == "SELECTED" else np.full(len(pose.names), bones == "ALL")
+    skin = read_skin(obj, pose, to_world, armature.prop_bones(obj, anatomy, asked_for))
     vertices = None if skin is None else skin.of_bones()
-    deform = deforming(obj, pose, vertices)
+    deform = armature.deforming(obj, pose, vertices)
     grounded = _grounded(pose, deform, vertices, anatomy)
     deform &= ~grounded
     candidates = asked_for if isinstance(bones, np.ndarray) or bones in ("SELECTED", "ALL") else deform
@@ -212,19 +189,25 @@ def _plan(obj, scene, bones) -> _Plan:
     unknown = [pose.names[bone] for bone in plan.bones if anatomy.roles[bone] == GENERIC]
     notes += [f"not recognised, so treated generically: {listed(unknown)}"] if unknown else []
     notes += [f"'{pose.names[i]}' stands at the ground: no body" for i in np.flatnonzero(grounded & ~chosen)]
-    return _Plan(to_world, poses, pose, anatomy, vertices, plan, height, scale, masses, notes)
+    return to_world, poses, pose, anatomy, vertices, plan, (height, scale, masses), notes
 
 
-def _make(obj, scene, made: _Plan) -> Report:
-    settings, pose, plan, to_world, notes = obj.active_ragdoll, made.pose, made.bodies, made.to_world, made.notes
-    old, poses = settings.source, made.poses  # the source of its motion stack
+def _make(obj, scene, to_world, poses, pose, anatomy, vertices, plan, sizes, notes) -> Report:
+    """Make a ragdoll as planned.
+
+    Args:
+        to_world: of the armature now [4, 4]. poses: of all bones in its space, as the shot animates them [f, n, 4, 4].
+        vertices: that each bone dominates, or None. sizes: height [m], scale, and masses of the bodies [m] [kg].
+    """
+    settings, (height, scale, masses) = obj.active_ragdoll, sizes
+    old = settings.source  # of its motion stack
     settings.property_unset("source")
     source.drop(old)
     settings.scene = scene
     source.refresh(obj)
     if settings.target_armature is not None:
         poses = pose_stack.poses_over(obj, scene, *world.shot_range(scene))
-    store_roles(obj, made.anatomy)
+    store_roles(obj, anatomy)
     for index, bone in enumerate(obj.pose.bones):
         bone.active_ragdoll.simulate = index in plan.bones
 
@@ -233,10 +216,10 @@ def _make(obj, scene, made: _Plan) -> Report:
     collection, inner = _new_collections(obj, scene)
     settings.is_ragdoll = True
 
-    bodies = _bodies(obj, scene, pose, plan, made.masses, made.height, inner)
-    built.write(collection, bodies, made.height, made.scale)
+    bodies = _bodies(obj, scene, pose, plan, masses, height, inner)
+    built.write(collection, bodies, height, scale)
     body_objects.record_bodies(obj)
-    relative = joint_objects.set_limits(obj, pose, plan, poses, notes, made.vertices, made.anatomy)
+    relative = joint_objects.set_limits(obj, pose, plan, poses, notes, vertices, anatomy)
     if settings.self_collision:
         joint_objects.ignore_overlapping_pairs(pose, plan, to_world @ poses, notes)
     else:
@@ -245,20 +228,17 @@ def _make(obj, scene, made: _Plan) -> Report:
     joints = joint_objects.make_joints(obj, scene, collection, pose, plan, relative, apart)
     if motors.wanted(obj):
         motors.make_motors(obj, scene, collection, pose, plan, relative)
-        joint_objects.note_postures(obj, collection, pose, plan, made.vertices, made.anatomy)
+        joint_objects.note_postures(obj, collection, pose, plan, vertices, anatomy)
     make_physics_armature(obj, collection, pose, plan, to_world)
     notes += collision.assign_layers(scene)
     for own in (collection, *inner):
         keep_aside(own)
     settings.layout_changed = False
-    return Report(len(plan.bones), int(np.count_nonzero(plan.parents >= 0)), joints, float(made.masses.sum()), notes)
+    return Report(len(plan.bones), int(np.count_nonzero(plan.parents >= 0)), joints, float(masses.sum()), notes)
 
 
 def _size(obj, pose, bones, to_world) -> tuple[float, float]:
-    """Height [m] that some bones have in the world, rounded as it is stored, and the object's mean scale.
-
-    Raises RagdollError: rigid bodies of that size would not work.
-    """
+    """Height [m] of some bones in the world, rounded as it is stored, and the mean scale; refuses tiny ones."""
     height = float(np.float32(shapes.height(pose.heads, pose.tails, bones, pose.axes)))
     scale = float(np.mean(np.linalg.norm(to_world[:3, :3], axis=0)))
     if height < SMALLEST:
@@ -282,10 +262,7 @@ def _new_collections(obj, scene) -> tuple:
 
 
 def _grounded(pose, deform, vertices, anatomy) -> np.ndarray:
-    """Deforming bones [n] at the ground that move the whole body and hold no part of a mesh as large as a body.
-
-    A body there would take the mass of what lies between the ground and the hips.
-    """
+    """Deforming bones [n] at the ground that move all and hold little: a body there would take the legs' mass."""
     result = np.zeros(len(deform), dtype=bool)
     result[list(anatomy.ground_roots)] = True
     least = shapes.MIN_SIZE * shapes.extent(pose.heads, pose.axes)
@@ -312,10 +289,7 @@ def _choose(obj, pose, candidates, bones, anatomy, skinned: bool) -> np.ndarray:
 
 
 def _main(obj, pose, deform, anatomy, skinned: bool) -> np.ndarray:
-    """The main bones [n], and bones of their bodies that hang on a control, where they would stay without a body.
-
-    Where no mesh says which of these matter, those of the face and of flesh do not.
-    """
+    """The main bones [n], and bones of their bodies that hang on a control, where they would stay without a body."""
     chosen = roles.main_bones(anatomy, pose.parents, deform, pose.heads)
     chosen[list(anatomy.ground_roots)] &= deform[list(anatomy.ground_roots)]
     if np.count_nonzero(chosen) < 2:
@@ -324,6 +298,7 @@ def _main(obj, pose, deform, anatomy, skinned: bool) -> np.ndarray:
     stray = skeleton.nearest_ancestors(pose.parents, chosen) < 0
     stray[list(anatomy.led)] = True
     small = (roles.HELPER, roles.JAW, roles.EAR, roles.EYE)
+    # Where no mesh says which of these matter, those of the face and of flesh do not.
     stray &= deform & owned & ~chosen & (skinned | np.array([role not in small for role in anatomy.roles]))
     sizes = shapes.joint_sizes(pose.heads, pose.tails, pose.parents, stray | chosen)
     stray &= sizes >= shapes.MIN_SIZE * shapes.extent(pose.heads[chosen], pose.axes)
@@ -425,11 +400,7 @@ def choose_bind_pose(obj, scene=None) -> None:
 
 
 def _find_bind_pose(obj, poses, frames) -> list[str]:
-    """Where no body could take the bind pose, have the animation's most natural pose instead; notes of what it is.
-
-    Args:
-        poses: of all bones in the armature's space [f, n, 4, 4] at some frames [f].
-    """
+    """Where no body could take the bind pose, have the most natural of some poses [f, n, 4, 4]; notes of what it is."""
     pose = BindPose(obj, np.eye(4))
     parents = pose.parents
     if not axes.is_impossible(anatomy_of(obj), parents, pose.heads, pose.tails):
@@ -437,7 +408,7 @@ def _find_bind_pose(obj, poses, frames) -> list[str]:
     best, least, chosen = None, (True, np.inf), 0
     for row in np.unique(np.linspace(0, len(poses) - 1, min(CANDIDATES, len(poses))).astype(int)):
         local = rigid(poses[row])
-        tails = posed_tails(obj, local)
+        tails = armature.posed_tails(obj, local)
         anatomy = anatomy_of(obj, (local, tails))
         strain = axes.strain(anatomy, parents, local[:, :3, 3], tails)
         if strain < axes.AT_EASE and (anatomy.kind == CREATURE, strain) < least:

@@ -94,11 +94,7 @@ def _read(text: str) -> dict:
 
 
 def _is_sound(found) -> bool:
-    """Whether a record has what `write` and `note` store, with values that bodies can have.
-
-    Raises:
-        KeyError, OverflowError, TypeError, ValueError: it has not.
-    """
+    """Whether a record has what `write` and `note` store, with values that bodies can have; else it may raise, too."""
     rows, followers, sizes = found["parts"], found["followers"], [found["height"], found["scale"]]
     np.array(found.get("postures", []), dtype=float).reshape(-1, len(rows), 4)
     np.array(found.get("facing", []), dtype=float).reshape(-1, len(rows), 2, 3)

@@ -122,11 +122,7 @@ def _places(pose, vertices, *more) -> tuple:
 
 
 def _state_limits(pose_bone, anatomical, axes) -> None:
-    """Write a bone's limits, and where they come from, regardless of the animation.
-
-    Args:
-        axes: of the bone in bind pose [3, 3].
-    """
+    """Write limits of a bone with axes [3, 3], and where they come from, regardless of the animation."""
     settings = pose_bone.active_ragdoll
     if settings.limits_from == "USER":
         return
@@ -309,9 +305,7 @@ def _constraint(scene, empty, spec, pair, apart=((0.0, 0.0, 0.0),)) -> None:
 def joint_frames(obj) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of a built ragdoll each body's parent [m] (-1: none), and its joint's frame in the body and in the parent."""
     parts = obj.active_ragdoll.parts
-    binds, offsets = (
-        np.array([getattr(part, name) for part in parts], dtype=float).reshape(-1, 4, 4) for name in ("bind", "offset")
-    )
+    frames = np.array([(part.bind, part.offset) for part in parts], dtype=float).reshape(-1, 2, 4, 4)
     parents = built.parents_of(parts)
     rotations = np.array([obj.pose.bones[part.bone].active_ragdoll.joint_rotation for part in parts], dtype=float)
-    return parents, *limits.frames_in_bodies(binds, offsets, rotations, parents)
+    return parents, *limits.frames_in_bodies(frames[:, 0], frames[:, 1], rotations, parents)

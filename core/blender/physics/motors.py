@@ -183,12 +183,12 @@ def gather_motors(characters) -> JointDrives | None:
     return JointDrives(*joints, carries, body_objects.own_moments(bodies), np.full(len(motors), -1))
 
 
-def write_motors(run, before, weights, seconds: float, substeps: int, gravity: float) -> None:
+def write_motors(run, before, seconds: float, substeps: int, gravity: float) -> None:
     """Set the motors for the frame to come.
 
     Args:
         before: where the animation had the bodies at the frame shown [m, 4, 4].
-        weights: rotation weights of all bodies [m]. seconds, substeps: of the frame. gravity: [m/s^2].
+        seconds, substeps: of the frame. gravity: [m/s^2].
     """
     own = run.joint_drives
     muscles = [each for effect in run.effects for each in effect.muscles]
@@ -198,7 +198,7 @@ def write_motors(run, before, weights, seconds: float, substeps: int, gravity: f
     limit = run.numbers["max_torque"][own.rows]
     commands = [(np.zeros(len(limit), dtype=bool), np.zeros((len(limit), 3)), np.zeros((len(limit), 1)))]
     if run.joint_space.any():
-        commands += _of_laws(run, before, weights, relative, frame, gravity)
+        commands += _of_laws(run, before, relative, frame, gravity)
     for each in muscles:
         mask = np.zeros(len(own.rows), dtype=bool)
         mask[each.of], limit[each.of] = True, each.strongest
@@ -224,14 +224,14 @@ def write_motors(run, before, weights, seconds: float, substeps: int, gravity: f
             constraint.motor_ang_target_velocity, constraint.motor_ang_max_impulse = speed, most
 
 
-def _of_laws(run, before, weights, relative, frame: Frame, gravity: float) -> list[tuple]:
+def _of_laws(run, before, relative, frame: Frame, gravity: float) -> list[tuple]:
     """The joints that each law leads [k], and what it asks of their motors, see `Law.joint_command`."""
     own = run.joint_drives
     joints = Joints(
         relative=relative,
         start=own.relative(before),
         end=own.relative(run.wanted),
-        weight=np.where(run.joint_space, weights, 0.0)[own.rows],
+        weight=np.where(run.joint_space, run.weighed[0], 0.0)[own.rows],
         inertia=run.inertia[own.rows],
         tensors=lambda: own.carried(run),
         # During the frame a limb that nothing held would turn by this much, and on average by half of it.

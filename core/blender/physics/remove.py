@@ -26,7 +26,8 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
     if scene is not None:
         others = (obj for obj in with_ragdoll(bpy.data.objects) if obj.active_ragdoll.scene == scene)
         objects = list(dict.fromkeys([*objects, *built.gone(others)]))
-    for other in {obj.active_ragdoll.scene for obj in objects} - {scene, None}:
+    live = {other for other in bpy.data.scenes if other.name in STATE.live_worlds}
+    for other in (live | {obj.active_ragdoll.scene for obj in objects}) - {scene, None}:
         _end_first(other)
     with STATE.writing():
         shared = {obj for obj in objects if built.is_duplicate(obj)}
@@ -76,7 +77,7 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
 
 
 def _end_first(scene) -> None:
-    """End the run of a scene of which a full copy's bodies are removed: each goes out of that one's world, too.
+    """End the run of another scene than the one whose bodies are removed: each goes out of that one's world, too.
 
     A world with a baked cache is empty; see `world.drain`. Before 4.3 it is not, and the cache goes.
     """

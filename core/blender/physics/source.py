@@ -102,13 +102,6 @@ def set_influence(obj, blend: float) -> None:
             constraint.influence = blend
 
 
-def mute_constraints(obj) -> None:
-    """Have a character play its animation although there is nothing that its constraints could copy."""
-    for _bone, constraint in own_constraints(obj):
-        if not constraint.mute:
-            constraint.mute = True
-
-
 def copy_of(obj, name: str, own_data: bool = False):
     """A copy of the character with the same action, without our constraints and records; with `own_data`, its own.
 
@@ -321,7 +314,12 @@ def carry_edits(obj) -> bool:
             bone.rotation_mode = mode
     for name, values in pose.items():
         copy.pose.bones.foreach_set(name, values.ravel())
-    _set_switches(copy, switches)
+    owners = (copy, *copy.pose.bones)
+    for (i, kind, name), value in switches.items():
+        if kind == "property":
+            owners[i][name] = value
+        elif name in owners[i].constraints:
+            owners[i].constraints[name].influence = value
     copy.update_tag()
     return True
 
@@ -346,12 +344,3 @@ def _switches_of(obj) -> dict:
             if not is_own(constraint):
                 result[i, "influence", constraint.name] = constraint.influence
     return result
-
-
-def _set_switches(copy, switches: dict) -> None:
-    owners = (copy, *copy.pose.bones)
-    for (i, kind, name), value in switches.items():
-        if kind == "property":
-            owners[i][name] = value
-        elif name in owners[i].constraints:
-            owners[i].constraints[name].influence = value

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from ... import pose as pose_space
 from ...anatomy import roles
+from ...anatomy.axes import of_role
 from ...errors import RagdollError
 from ...motion.clip import Clip, additive_clip, contact_markers
+from ...motion.look_at.chain import upright_axes
 from ...motion.stack import LocalPose
 from ..runtime import STATE
 from . import action_channels, clips
@@ -19,6 +22,9 @@ from .armature import anatomy_of, array_of
 
 LISTED = 4  # how many bones of another skeleton a note names
 STEP = 0.01  # of the character's size: feet that do not rise as far make no steps
+# An action, its slot's identifier, the armature that it was made for (None for the character itself), and whether that
+# object's motion counts.
+Chosen = namedtuple("Chosen", ("action", "slot", "armature", "object_motion"))
 
 
 class Library:
@@ -34,6 +40,25 @@ class Library:
     def anatomy(self):
         """What the bones are, in Blender's order; recognised when first asked for."""
         return anatomy_of(self.obj)
+
+    @cached_property
+    def facing(self) -> tuple:
+        """Forward and up, unit vectors [3] in armature space; -Y and Z if they cannot be recognised."""
+        forward, up = upright_axes(self.rig, self.anatomy)
+        return (np.array([0.0, -1.0, 0.0]), np.array([0.0, 0.0, 1.0])) if forward is None else (forward, up)
+
+    def pelvis(self) -> str:
+        """Name of the bone whose speed is measured: the pelvis, otherwise the root with the most bones below it."""
+        roots = [bone for bone in self.obj.data.bones if bone.parent is None]
+        return self._of_role(roles.PELVIS) or max(roots, key=lambda bone: len(bone.children_recursive)).name
+
+    def head(self) -> str:
+        """Name of the bone from which a target is seen; "" without a head."""
+        return self._of_role(roles.HEAD)
+
+    def _of_role(self, role: str) -> str:
+        found = of_role(self.anatomy, role)
+        return self.obj.data.bones[found[0]].name if found else ""
 
     def plays_as(self, other: Library) -> bool:
         """Whether another library of the character has the same samples, so no action was edited in between."""
@@ -83,8 +108,7 @@ class Library:
     def with_markers(self, choice, clip: Clip) -> Clip:
         """The clip with its action's pose markers, or, without any, with its feet's contacts, which are none where the
         character stands."""
-        own = getattr(choice.action, "pose_markers", ())
-        markers = sorted((marker.frame, marker.name) for marker in own)
+        markers = sorted((marker.frame, marker.name) for marker in getattr(choice.action, "pose_markers", ()))
         if markers:
             times = [((frame - clip.start_frame) / clip.fps, name) for frame, name in markers]
             inside = [(name, time) for time, name in times if 0.0 <= time < clip.length]
@@ -170,19 +194,6 @@ class Library:
 def fps_of(obj) -> float:
     """Frames per second of a character's scene."""
     return clips.scene_fps(obj.active_ragdoll.motion_scene)
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """An action, its slot's identifier, the armature that it was made for, and whether that object's motion counts.
-
-    The armature is None for the character itself.
-    """
-
-    action: object
-    slot: str
-    armature: object
-    object_motion: bool
 
 
 def _no_action(name: str, what: str) -> str:

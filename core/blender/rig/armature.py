@@ -298,13 +298,8 @@ def _ik_ends(obj, row: dict) -> list:
     found = []
     for bone in obj.pose.bones:
         for constraint in bone.constraints:
-            if (
-                constraint.type == "IK"
-                and constraint.target == obj
-                and constraint.subtarget in row
-                and not constraint.mute
-            ):
-                goal = constraint.subtarget
+            acts = constraint.type == "IK" and constraint.target == obj and not constraint.mute
+            if acts and (goal := constraint.subtarget) in row:
                 found.append((row[bone.name], row[goal], _carries_mesh(obj, goal)))
     return found
 
@@ -343,11 +338,7 @@ def _carries_mesh(obj, bone: str) -> bool:
 
 
 def _ups(world: np.ndarray) -> np.ndarray:
-    """The armature's own axes and their opposites [6, 3], the most upright first.
-
-    What a bone is does not change when its character is turned: it is one of the armature's axes that is up, and the
-    way it stands only says which to try first.
-    """
+    """The armature's own axes and their opposites [6, 3], the most upright first: one of them is up."""
     axes = np.concatenate([np.eye(3), -np.eye(3)])
     placed = axes @ world.T
     return axes[np.argsort(-placed[:, 2] / np.linalg.norm(placed, axis=1), kind="stable")]

@@ -36,59 +36,41 @@ _MODE = "rotation_mode"
 CYCLE_SAMPLES = 4  # a frame, of clips whose ends are between frames
 
 
-@dataclass
 class RigRest:
     """Bones of an armature at rest, as sampling needs them."""
 
-    skeleton: Skeleton  # its input order is Blender's
-    bind: LocalPose  # bind pose local to the parent bones, level order [n]
-    modes: tuple[str, ...]  # `PoseBone.rotation_mode`, Blender's order [n]
-    special: tuple[int, ...]  # bones, in Blender's order, that do not inherit all of the parent's transform
-    connected: NDArray  # bones whose location channel Blender ignores [n], Blender's order
-    scale_only: bool  # whether those of `special` differ in what they inherit of the parent's scale alone
+    def __init__(self, obj: bpy.types.Object, matrices: NDArray | None = None) -> None:
+        """Read them. Raises RagdollError: the object is no armature or has no bones.
 
-
-def rig_rest(obj: bpy.types.Object, matrices: NDArray | None = None) -> RigRest:
-    """The rest of an armature object; see `RigRest`. Raises RagdollError: the object is no armature or has no bones.
-
-    Args:
-        matrices: a pose that takes the rest pose's place [n, 4, 4], in the armature's space.
-    """
-    if obj is None or obj.type != "ARMATURE":
-        raise RagdollError(f"'{obj.name if obj else None}' is no armature: clips need one")
-    bones = obj.data.bones
-    if len(bones) == 0:
-        raise RagdollError(f"'{obj.name}' has no bones")
-    names = [bone.name for bone in bones]
-    skeleton = Skeleton.from_parents(names, [bone.parent.name if bone.parent else None for bone in bones])
-    matrices = values_of(bones, "matrix_local", 4, 4).astype(float) if matrices is None else matrices
-    relative = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
-    relative[:, :3, :3] = _nearest_rotation(relative[:, :3, :3])
-    positions, rotations, scales = pose_space.decompose_matrices(relative)
-    special, scale_only = [], True
-    for row, bone in enumerate(bones):
-        if bone.parent is None and bone.use_local_location:
-            continue
-        other = not bone.use_inherit_rotation or not bone.use_local_location
-        if other or bone.inherit_scale != "FULL":
-            special.append(row)
-            scale_only &= not other
-    return RigRest(
-        skeleton,
-        LocalPose(positions, rotations, np.ones_like(scales)),
-        tuple(bone.rotation_mode for bone in obj.pose.bones),
-        tuple(special),
-        np.array([bone.use_connect and bone.parent is not None for bone in bones]),
-        scale_only,
-    )
-
-
-def _nearest_rotation(linear: NDArray) -> NDArray:
-    """Rest matrices [n, 3, 3] without what they lack to be rotations (up to 2e-5 in imported rigs).
-
-    A step of Newton's method for the polar decomposition (N. Higham, 1986), whose error is then below 1e-9.
-    """
-    return 1.5 * linear - 0.5 * linear @ np.swapaxes(linear, -1, -2) @ linear
+        Args:
+            matrices: a pose that takes the rest pose's place [n, 4, 4], in the armature's space.
+        """
+        if obj is None or obj.type != "ARMATURE":
+            raise RagdollError(f"'{obj.name if obj else None}' is no armature: clips need one")
+        bones = obj.data.bones
+        if len(bones) == 0:
+            raise RagdollError(f"'{obj.name}' has no bones")
+        parents = [bone.parent.name if bone.parent else None for bone in bones]
+        self.skeleton = Skeleton.from_parents([bone.name for bone in bones], parents)  # its input order is Blender's
+        matrices = values_of(bones, "matrix_local", 4, 4).astype(float) if matrices is None else matrices
+        relative = pose_space.model_to_local_matrices(self.skeleton, matrices[self.skeleton.to_level])
+        # Without what they lack to be rotations (up to 2e-5 in imported rigs): a step of Newton's method for the polar
+        # decomposition (N. Higham, 1986), whose error is then below 1e-9.
+        linear = relative[:, :3, :3]
+        relative[:, :3, :3] = 1.5 * linear - 0.5 * linear @ np.swapaxes(linear, -1, -2) @ linear
+        positions, rotations, scales = pose_space.decompose_matrices(relative)
+        self.bind = LocalPose(positions, rotations, np.ones_like(scales))  # local to the parents, level order [n]
+        self.modes = tuple(bone.rotation_mode for bone in obj.pose.bones)  # this and all below in Blender's order [n]
+        self.connected = np.array([bone.use_connect and bone.parent is not None for bone in bones])  # without location
+        self.special: list[int] = []  # bones that do not inherit all of the parent's transform
+        self.scale_only = True  # whether they differ in what they inherit of the parent's scale alone
+        for row, bone in enumerate(bones):
+            if bone.parent is None and bone.use_local_location:
+                continue
+            other = not bone.use_inherit_rotation or not bone.use_local_location
+            if other or bone.inherit_scale != "FULL":
+                self.special.append(row)
+                self.scale_only &= not other
 
 
 def sample_action(
@@ -106,10 +88,10 @@ def sample_action(
         fps: Frames of the action per second; without, the scene's.
         cycle: Without `frames`: sample to the exact end, as `cycle_frames` says, instead of whole frames.
     """
-    rest, curves = rig_rest(obj), action_curves(action, obj, slot)
-    found = _columns(curves, obj.data.bones.keys())
-    if not found.moved:
-        listed = ", ".join(f'"{bone}"' for bone in found.missing[:5])
+    rest, curves = RigRest(obj), action_curves(action, obj, slot)
+    places, missing, moved = _columns(curves, obj.data.bones.keys())
+    if not moved:
+        listed = ", ".join(f'"{bone}"' for bone in missing[:5])
         raise RagdollError(f"Action \"{action.name}\" animates no bone of '{obj.name}'; it has {listed or 'no bones'}")
     if frames is None:
         frames = cycle_frames(action, curves) if cycle else whole_frames(action, curves)
@@ -117,7 +99,7 @@ def sample_action(
     if frames.ndim != 1 or len(frames) == 0:
         raise RagdollError(f'Action "{action.name}" needs frames to be sampled at, got {list(frames.shape)}')
     values = _values(curves, frames)
-    location, rotation, scale = _channels(found, values, rest, len(frames))
+    location, rotation, scale = _channels(places, values, rest, len(frames))
     local = _local(obj, rest, location, rotation, scale)
     step = float(frames[1] - frames[0]) if len(frames) > 1 else 1.0
     return Clip(
@@ -126,8 +108,8 @@ def sample_action(
         fps=(scene_fps(bpy.context.scene) if fps is None else fps) / step,
         poses=local,
         start_frame=float(frames[0]),
-        missing=tuple(found.missing),
-        unanimated=tuple(name for name in rest.skeleton.names if name not in found.moved),
+        missing=tuple(missing),
+        unanimated=tuple(name for name in rest.skeleton.names if name not in moved),
     )
 
 
@@ -142,10 +124,8 @@ def object_matrices(action: bpy.types.Action, obj: bpy.types.Object, frames: Arr
     slot = slot_of(action, obj) if slot is None else slot
     frames = np.asarray(frames, dtype=np.float64)
     turned = rotation_property(obj.rotation_mode)
-    values = {
-        name: np.tile(np.array(getattr(obj, name), dtype=float), (len(frames), 1)) for name in ("location", "scale")
-    }
-    values[turned] = np.tile(np.array(getattr(obj, turned), dtype=float), (len(frames), 1))
+    names = ("location", "scale", turned)
+    values = {name: np.tile(np.array(getattr(obj, name), dtype=float), (len(frames), 1)) for name in names}
     for curve in curves_of(action, slot):
         if curve.data_path in values and not curve.mute:
             values[curve.data_path][:, curve.array_index] = [curve.evaluate(frame) for frame in frames.tolist()]
@@ -216,16 +196,8 @@ def cycle_frames(action: bpy.types.Action, curves: Sequence[bpy.types.FCurve]) -
     return np.linspace(first, last, CYCLE_SAMPLES * (len(whole) - 1) + 1)
 
 
-@dataclass
-class _Columns:
-    """Where each channel goes: per property bones, components and columns of the values."""
-
-    places: dict[str, tuple[NDArray, NDArray, NDArray]]
-    missing: list[str]
-    moved: set[str]
-
-
-def _columns(curves: Sequence[bpy.types.FCurve], names: Sequence[str]) -> _Columns:
+def _columns(curves: Sequence[bpy.types.FCurve], names: Sequence[str]) -> tuple[dict, list[str], set[str]]:
+    """Per property bones, components and columns of the values; bones that are missing; and those that move."""
     known = {bone_path(name, "")[:-1]: row for row, name in enumerate(names)}
     lists: dict[str, tuple[list, list, list]] = {prop: ([], [], []) for prop in (*_REST, _MODE)}
     missing: dict[str, None] = {}
@@ -245,7 +217,7 @@ def _columns(curves: Sequence[bpy.types.FCurve], names: Sequence[str]) -> _Colum
         for values, value in zip(lists[prop], (row, component, column), strict=True):
             values.append(value)
     places = {prop: tuple(np.array(v, dtype=np.intp) for v in found) for prop, found in lists.items()}
-    return _Columns(places, list(missing), moved)
+    return places, list(missing), moved
 
 
 def _values(curves: Sequence[bpy.types.FCurve], frames: NDArray) -> NDArray:
@@ -264,12 +236,12 @@ def _values(curves: Sequence[bpy.types.FCurve], frames: NDArray) -> NDArray:
     return values
 
 
-def _channels(found: _Columns, values: NDArray, rest: RigRest, count: int) -> tuple[NDArray, NDArray, NDArray]:
+def _channels(places: dict, values: NDArray, rest: RigRest, count: int) -> tuple[NDArray, NDArray, NDArray]:
     """Location, unit quaternion and scale of each bone [f, n, .], Blender's order."""
     bones = len(rest.modes)
 
     def property_values(prop: str) -> NDArray:
-        rows, components, columns = found.places[prop]
+        rows, components, columns = places[prop]
         result = np.empty((count, bones, len(_REST[prop])))
         result[:] = _REST[prop]
         result[:, rows, components] = values[:, columns]
@@ -279,7 +251,7 @@ def _channels(found: _Columns, values: NDArray, rest: RigRest, count: int) -> tu
     location[:, rest.connected] = 0.0
     rotation = quaternion.identity((count, bones))
     modes = np.array(rest.modes, dtype=object)[None]
-    rows, _, columns = found.places[_MODE]
+    rows, _, columns = places[_MODE]
     if len(rows):
         modes = np.tile(modes, (count, 1))
         items = bpy.types.PoseBone.bl_rna.properties[_MODE].enum_items
@@ -288,18 +260,15 @@ def _channels(found: _Columns, values: NDArray, rest: RigRest, count: int) -> tu
         modes[:, rows] = np.vectorize(lambda number: by_value.get(number, "QUATERNION"), otypes=[object])(numbers)
     for mode in set(modes.ravel().tolist()):
         prop = rotation_property(mode)
-        own = [row for row in np.unique(found.places[prop][0]).tolist() if mode in modes[:, row]]
+        own = [row for row in np.unique(places[prop][0]).tolist() if mode in modes[:, row]]
         if not own:
             continue
         turned = keyframes.rotations(mode, property_values(prop)[:, own])
-        turned = _unit(turned) if mode == "QUATERNION" else turned
+        if mode == "QUATERNION":
+            length = np.sqrt(np.einsum("...i,...i->...", turned, turned))[..., None]
+            turned = np.where(length > 0.0, turned / np.where(length > 0.0, length, 1.0), (1.0, 0.0, 0.0, 0.0))
         rotation[:, own] = np.where((modes[:, own] == mode)[..., None], turned, rotation[:, own])
     return location, rotation, scale
-
-
-def _unit(q: NDArray) -> NDArray:
-    length = np.sqrt(np.einsum("...i,...i->...", q, q))[..., None]
-    return np.where(length > 0.0, q / np.where(length > 0.0, length, 1.0), (1.0, 0.0, 0.0, 0.0))
 
 
 def _local(obj: bpy.types.Object, rest: RigRest, location: NDArray, rotation: NDArray, scale: NDArray) -> LocalPose:
@@ -416,9 +385,8 @@ class ClipCache:
 def _same(a: Clip, b: Clip) -> bool:
     """Whether two clips are equal to the bit."""
     rest = (field.name for field in fields(Clip) if field.name != "poses")
-    return all(getattr(a, name) == getattr(b, name) for name in rest) and all(
-        np.array_equal(one, other) for one, other in zip(vars(a.poses).values(), vars(b.poses).values(), strict=True)
-    )
+    pairs = zip(vars(a.poses).values(), vars(b.poses).values(), strict=True)
+    return all(getattr(a, name) == getattr(b, name) for name in rest) and all(np.array_equal(*pair) for pair in pairs)
 
 
 def _size(action: bpy.types.Action, obj: bpy.types.Object, slot) -> tuple:

@@ -38,7 +38,17 @@ def open_file(path: str | Path) -> Path:
 
 def use_action(armature: bpy.types.Object, scene: bpy.types.Scene) -> bpy.types.Action | None:
     """Give an armature without an action the longest one that animates its bones; the scene takes its range."""
-    action = _choose_action(armature)
+    animation = armature.animation_data
+    action = animation.action if animation is not None else None
+    fitting = [action for action in bpy.data.actions if _animates(action, armature)] if action is None else ()
+    if fitting:
+        action = max(fitting, key=lambda action: action.frame_range[1] - action.frame_range[0])
+        animation = armature.animation_data_create()
+        for track in animation.nla_tracks:
+            track.mute = True  # else they would play on top of the action
+        animation.action = action
+        if getattr(animation, "action_slot", True) is None and len(animation.action_suitable_slots):
+            animation.action_slot = animation.action_suitable_slots[0]
     if action is not None:
         frame_start, frame_end = (round(frame) for frame in action.frame_range)
         scene.frame_start, scene.frame_end = frame_start, max(frame_end, frame_start + 1)
@@ -127,23 +137,6 @@ def enable(module: str, *, required: bool = True) -> None:
         return
     if addon_utils.enable(module, default_set=True) is None and required:
         raise RagdollError(f"this Blender has no add-on {module!r}")
-
-
-def _choose_action(armature: bpy.types.Object) -> bpy.types.Action | None:
-    animation = armature.animation_data
-    if animation is not None and animation.action is not None:
-        return animation.action
-    fitting = [action for action in bpy.data.actions if _animates(action, armature)]
-    if not fitting:
-        return None
-    action = max(fitting, key=lambda action: action.frame_range[1] - action.frame_range[0])
-    animation = armature.animation_data_create()
-    for track in animation.nla_tracks:
-        track.mute = True  # else they would play on top of the action
-    animation.action = action
-    if getattr(animation, "action_slot", True) is None and len(animation.action_suitable_slots):
-        animation.action_slot = animation.action_suitable_slots[0]
-    return action
 
 
 def _animates(action: bpy.types.Action, armature: bpy.types.Object) -> bool:

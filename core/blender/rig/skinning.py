@@ -169,10 +169,7 @@ def _before_armature(mesh, armature) -> list:
 
 @contextlib.contextmanager
 def _evaluated(mesh, modifiers):
-    """The mesh data and its vertices [v, 3] with these of its modifiers.
-
-    They (a mirror, say) are evaluated in a scene that lasts as long as this; most meshes have none.
-    """
+    """The mesh data and its vertices [v, 3] with these of its modifiers, evaluated in a scene that lasts meanwhile."""
     if not modifiers:
         yield mesh.data, _points_of(mesh.data)
         return

@@ -5,8 +5,6 @@ constrained to the target's own body instead; then the forces act between the tw
 constraint comes and goes while the world is alive, see the end.
 """
 
-from dataclasses import dataclass, field
-
 import bpy
 import numpy as np
 
@@ -15,7 +13,7 @@ from ...errors import RagdollError
 from ...ragdoll import attachment
 from ...ragdoll.attachment import DISTANCE, FIXED, POINT, STATED
 from ...ragdoll.drives import servo
-from ..physics import built, source
+from ..physics import built, source, world
 from ..physics.helpers import add_spring, helper, limit, make_kinematic, used_again
 from ..rig.armature import array_of, rigid
 from ..runtime import STATE
@@ -26,26 +24,9 @@ from .shot_run import Effect
 from .write import put
 
 
-@dataclass
 class Attached:
     """An attachment of a run. Its kind, `stated`, offset and reach are as the settings had them when the run began."""
 
-    character: object
-    number: int  # its index in the character's list
-    name: str
-    row: int  # of its body in the run
-    kind: str
-    stated: bool
-    offset: np.ndarray
-    reach: float
-    point: np.ndarray  # where it is held, in the body's frame [3] [m]
-    part: np.ndarray  # from the bone's to the body's frame [4, 4]
-    below: np.ndarray  # rows of its body and of all that hang on it
-    body: bpy.types.Object
-    target: bpy.types.Object
-    target_bone: str
-    other: bpy.types.Object | None  # has the body that holds it: another character's, a prop's or the holder
-    other_row: int = -1  # of that body in the run, -1 if it belongs to no character
     joints: tuple = ()  # two constraint objects
     holder: bpy.types.Object | None = None
     live: int | None = None  # index of the joint that acts, None if none does
@@ -56,53 +37,52 @@ class Attached:
     base: np.ndarray | None = None  # the target in the other body's frame when it was switched on [4, 4]
     # The body in the other's frame when it was switched on [4, 4]; for POINT its point, with the other's orientation.
     grip: np.ndarray | None = None
-    length: float = 0.0  # of the rope when it was switched on [m]
-    capped: bool = False  # its force has a limit
-    trouble: str = ""  # why it does not act any more
-    memory: dict = field(default_factory=dict)
+    length = 0.0  # of the rope when it was switched on [m]
+    capped = False  # its force has a limit
+    trouble = ""  # why it does not act any more
+
+    def __init__(self, character, number: int, item, scene, rows: dict) -> None:
+        """Read a character's attachment of a number. rows: of all bodies in the run, by the names of their objects.
+
+        Raises RagdollError: it cannot act; says why.
+        """
+        obj, name = character.obj, f"Attachment '{item.name}'"
+        part, target = built.part_of(obj, item.bone), item.target
+        if part is None:
+            what = f"bone '{item.bone}' of '{obj.name}' has no body" if item.bone else "it has no bone"
+            raise RagdollError(f"{name}: {what}")
+        if target is None:
+            raise RagdollError(f"{name}: its target is missing")
+        if target.name not in scene.objects:
+            raise RagdollError(f"{name}: its target '{target.name}' is not in the scene")
+        bone = item.target_bone if target.type == "ARMATURE" else ""
+        if bone and bone not in target.data.bones:
+            raise RagdollError(f"{name}: '{target.name}' has no bone '{bone}'")
+        # It has the body that holds it: another character's, a prop's or the holder. Its row, -1 if it is of none.
+        self.other = body_of(target, bone)
+        self.other_row = rows.get(self.other.name, -1) if self.other is not None else -1
+        if self.other == part.body or (target == obj and not bone):
+            raise RagdollError(f"{name}: '{item.bone}' of '{obj.name}' cannot be attached to itself")
+        if not np.isfinite([*item.point, *item.offset_location, *item.offset_rotation]).all():
+            raise RagdollError(f"{name}: its point or its offset is not a number")
+        self.character, self.number, self.name, self.kind = character, number, name, item.kind
+        self.target, self.target_bone, self.memory = target, bone, {}
+        self.body, self.row = part.body, rows[part.body.name]
+        self.part = part.offset  # from the bone's to the body's frame [4, 4]
+        self.point = (np.linalg.inv(part.offset) @ [*item.point, 1.0])[:3]  # in the body's frame [3] [m]
+        self.stated, self.reach = item.offset == STATED, item.reach_seconds
+        turn = quaternion.normalize(np.array(item.offset_rotation, dtype=float))
+        self.offset = attachment.placed(item.offset_location, turn)
+        below = {part.bone: part}
+        for each in obj.active_ragdoll.parts:  # parents come before
+            if each.parent in below:
+                below[each.bone] = each
+        self.below = np.array([rows[each.body.name] for each in below.values()])  # its row, and all that hang on it
 
     @property
     def item(self):
         """The settings on the character itself."""
         return self.character.obj.active_ragdoll.attachments[self.number]
-
-
-# ---- settings -------------------------------------------------------------------------------------------------------
-def read_attachment(character, number: int, item, scene, rows: dict) -> Attached:
-    """An attachment as its settings state it. rows: of all bodies in the run, by the names of their objects.
-
-    Raises RagdollError: it cannot act; says why.
-    """
-    obj, name = character.obj, f"Attachment '{item.name}'"
-    part = built.part_of(obj, item.bone)
-    if part is None:
-        what = f"bone '{item.bone}' of '{obj.name}' has no body" if item.bone else "it has no bone"
-        raise RagdollError(f"{name}: {what}")
-    target = item.target
-    if target is None:
-        raise RagdollError(f"{name}: its target is missing")
-    if target.name not in scene.objects:
-        raise RagdollError(f"{name}: its target '{target.name}' is not in the scene")
-    bone = item.target_bone if target.type == "ARMATURE" else ""
-    if bone and bone not in target.data.bones:
-        raise RagdollError(f"{name}: '{target.name}' has no bone '{bone}'")
-    other = body_of(target, bone)
-    if other == part.body or (target == obj and not bone):
-        raise RagdollError(f"{name}: '{item.bone}' of '{obj.name}' cannot be attached to itself")
-    values = [*item.point, *item.offset_location, *item.offset_rotation]
-    if not np.isfinite(values).all():
-        raise RagdollError(f"{name}: its point or its offset is not a number")
-    turn = quaternion.normalize(np.array(item.offset_rotation, dtype=float))
-    stated = item.offset == STATED, attachment.placed(item.offset_location, turn), item.reach_seconds
-    point = (np.linalg.inv(part.offset) @ [*item.point, 1.0])[:3]
-    below = {part.bone: part}
-    for each in obj.active_ragdoll.parts:  # parents come before
-        if each.parent in below:
-            below[each.bone] = each
-    below = np.array([rows[each.body.name] for each in below.values()])
-    other_row = rows.get(other.name, -1) if other is not None else -1
-    body = rows[part.body.name], item.kind, *stated, point, part.offset, below, part.body
-    return Attached(character, number, name, *body, target, bone, other, other_row)
 
 
 def body_of(target, bone: str):
@@ -125,21 +105,16 @@ def switch_on(run, own: Attached, body, now) -> None:
     own.since = 0
     if own.holder is not None or own.target == own.other:
         own.base = np.eye(4)
-    elif own.other_row >= 0:
-        own.base = _base_of_bone(run, own, now)
-    else:
-        own.base = np.linalg.inv(now) @ rigid(array_of(own.target.evaluated_get(run.graph).matrix_world))
+    elif own.other_row >= 0 and built.part_of(own.target, own.target_bone) is not None:
+        own.base = np.linalg.inv(run.offsets[own.other_row])
+    else:  # of a bone without a body, in the frame of the body that carries it
+        posed = own.target.evaluated_get(run.graph)
+        place = array_of(posed.matrix_world)
+        if own.other_row >= 0:
+            place = place @ array_of(posed.pose.bones[own.target_bone].matrix)
+        own.base = np.linalg.inv(now) @ rigid(place)
     anchor = (now @ own.base @ (own.offset if own.stated else np.eye(4)))[:3, 3]
     own.length = float(np.linalg.norm(point_of(own, body) - anchor))
-
-
-def _base_of_bone(run, own: Attached, now) -> np.ndarray:
-    """The target bone in its body's frame, or in that of the body that carries it."""
-    if built.part_of(own.target, own.target_bone) is not None:
-        return np.linalg.inv(run.offsets[own.other_row])
-    posed = own.target.evaluated_get(run.graph)
-    bone = rigid(array_of(posed.matrix_world) @ array_of(posed.pose.bones[own.target_bone].matrix))
-    return np.linalg.inv(now) @ bone
 
 
 def stated_place(own: Attached, place, body) -> np.ndarray:
@@ -183,14 +158,6 @@ def _check_target(own: Attached) -> None:
         raise RagdollError(f"{own.name} was removed: what else was set in mid-shot acts from the next start on")
     if attachments[own.number].target is None:
         raise RagdollError(f"{own.name}: its target was deleted")
-
-
-def settings_of(own: Attached):
-    """The settings at the coming frame; from the source if they are keyed."""
-    _check_target(own)
-    character = own.character
-    items = at_frame.owner(character.obj, character.keyed).active_ragdoll.attachments
-    return items[own.number] if own.number < len(items) else own.item
 
 
 def place_of(run, own: Attached, scene, frame: int) -> np.ndarray:
@@ -288,7 +255,7 @@ def _attachments_of(character, scene, rows: dict) -> list[Attached]:
     found = []
     for number, item in enumerate(character.obj.active_ragdoll.attachments):
         try:
-            found.append(read_attachment(character, number, item, scene, rows))
+            found.append(Attached(character, number, item, scene, rows))
         except RagdollError as error:
             STATE.warn(character.name, str(error))
     triples = _ensure_helpers(character.obj, scene, [(a.body, a.other) for a in found])
@@ -309,7 +276,9 @@ def _joints(run):
 
 
 def _step(run, own: Attached, scene, seconds: float, substeps: int) -> None:
-    settings = settings_of(own)
+    _check_target(own)
+    items = at_frame.owner(own.character.obj, own.character.keyed).active_ragdoll.attachments
+    settings = items[own.number] if own.number < len(items) else own.item
     now = other_now(run, own)
     before, own.before = (now if own.before is None else own.before), now
     if own.holder is not None:
@@ -383,8 +352,7 @@ def _rope(run, own: Attached, scene, body, now, before, length: float, seconds: 
     _swap_joints(run, own)
     frame = attachment.frame_along(point, axis)
     limits = [(-1e3 * max(length, own.character.height), way), None, None]
-    gravity = scene.gravity.length if scene.use_gravity else 0.0
-    aside = attachment.sway(point, anchor, (point - last) / seconds, pace, length, gravity, seconds)
+    aside = attachment.sway(point, anchor, (point - last) / seconds, pace, length, world.pull(scene), seconds)
     if aside is not None:
         expected = frame[:3, :3].T @ aside[0]
         limits[1:] = [(float(y - aside[1]), float(y + aside[1])) for y in expected[1:]]
@@ -444,10 +412,7 @@ def _fail(run, own: Attached, text: str) -> None:
 
 
 def _ensure_helpers(obj, scene, wanted) -> list:
-    """Helpers for each pair of a body and what holds it (None for a holder). Existing ones are used again.
-
-    Returns triples of two constraint objects and a holder or None, in the order of `wanted`.
-    """
+    """Two constraint objects and a holder or None for each pair of a body and what holds it (None for a holder)."""
     free: dict = {}
     for joints, holder in attachments_of(obj.active_ragdoll):
         if _is_whole(joints, scene):
@@ -516,11 +481,7 @@ def _disconnect(run, joint) -> None:
 
 
 def _join_by_spring(run, own: Attached, frame, gains) -> None:
-    """Have Bullet's constraint made at the next step, as a servo that keeps the bodies as they are.
-
-    Args:
-        frame: its place and axes [4, 4]. gains: see `_set_gains`.
-    """
+    """Have Bullet's constraint made at the next step at a frame [4, 4]: a servo that keeps the bodies as they are."""
     constraint = _constraint_of(run, own)
     for axis in "xyz":
         setattr(constraint, f"use_limit_lin_{axis}", False)

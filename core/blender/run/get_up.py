@@ -121,17 +121,12 @@ def _held(obj, own: Biped, surface: Surface) -> tuple:
 
 
 def _floor(scene, graph, own: Biped, hip: np.ndarray, place: np.ndarray) -> Floor:
-    """The plane under the hips, in the plan frame; where the ground is no plane, level with what is under the hips.
-
-    Raises:
-        RagdollError: there is nothing.
-    """
+    """The plane under the hips, in the plan frame; where the ground is none, level with what is there. May refuse."""
     into = place[:3, :3] @ quaternion.to_matrix(quaternion.conjugate(own.frame)) / own.scale
     solids = [obj.evaluated_get(graph) for obj in ground.solids(scene)]
     reach = _SPREAD * own.height
-    ways = (
-        np.array([(0, 0), *((np.cos(a), np.sin(a)) for a in np.linspace(0.0, 2.0 * np.pi, 8, endpoint=False))]) * reach
-    )
+    turns = np.linspace(0.0, 2.0 * np.pi, 8, endpoint=False)
+    ways = np.array([(0, 0), *((np.cos(a), np.sin(a)) for a in turns)]) * reach
     points = np.column_stack([ways, np.zeros(len(ways))]) + hip
     heights = np.array([_height(solids, into @ point + place[:3, 3], own.height) for point in points]) - place[2, 3]
     if np.isnan(heights[0]):

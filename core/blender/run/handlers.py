@@ -87,12 +87,12 @@ def before_frame(scene, _graph=None) -> None:
             STATE.runs.pop(scene.name, None)
             _forget_trouble(scene)
             run = STATE.runs[scene.name] = pipeline.start(scene, clock)
-            posed = run.names
+            posed = run.characters
         elif run is not None and run.frame is not None and frame == run.frame + 1 and frame <= last:
             _refuse_evaluated(run, scene)
             _observe(run, scene)  # another view layer was played than the one that steps
             pipeline.step(run, scene, clock)
-            posed = run.names
+            posed = run.characters
         elif run is not None and frame == run.frame:
             return
         else:
@@ -101,7 +101,7 @@ def before_frame(scene, _graph=None) -> None:
             show.show_other(run, scene)
             if run is None and frame > first + 1 and _is_playing() and _last_shown(scene) == first:
                 show.tell_left_out(scene, first)
-        pose_stack.show(scene, posed)
+        pose_stack.show(scene, [character.name for character in posed])
         view_layers.lead(scene)
     except (RagdollError, ReferenceError) as error:
         _stop(scene, run, _reason(scene, error))
@@ -134,7 +134,7 @@ def _shows_without_run(scene) -> bool:
 
 def _refuse_evaluated(run, scene) -> None:
     """Raises RagdollError where Bullet has stepped before the drives were set for the frame."""
-    if run.graph.scene_eval is None or run.graph.scene_eval.frame_current != scene.frame_current:
+    if view_layers.frame_of(run.graph) != scene.frame_current:
         return
     interrupt(scene)
     raise RagdollError(
@@ -144,10 +144,7 @@ def _refuse_evaluated(run, scene) -> None:
 
 
 def _leaves_first(scene, run, frame: int, shot: tuple) -> bool:
-    """Whether the scene steps from the shot's first frame to the next one without a run that stands there.
-
-    This is so after a build, a load or an undo at the first frame, which then was not shown by a change of frame.
-    """
+    """Whether the scene steps from the first frame without a run there, as after a build, a load or an undo at it."""
     first, last = shot
     if frame != first + 1 or frame > last or (run is not None and run.frame == run.first == first):
         return False
@@ -162,8 +159,7 @@ def _is_playing() -> bool:
 
 def _last_shown(scene) -> int | None:
     """The frame that the scene showed before this change of frame."""
-    graph = view_layers.depsgraph_of(scene)
-    shown = graph.scene_eval.frame_current if graph is not None and graph.scene_eval is not None else None
+    shown = view_layers.frame_of(view_layers.depsgraph_of(scene))
     if shown is not None and shown != scene.frame_current:
         return shown
     # Operators called by scripts evaluate the new frame before this handler comes.
@@ -251,27 +247,22 @@ def after_update(scene, graph=None) -> None:
     world.note_frame(scene)
     if graph is None:
         return
-    view_layers.note_able(graph)
+    if graph.mode == "VIEWPORT":  # it was updated on its own: from now on Blender lets it step the world
+        STATE.can_step.add((graph.scene.name, graph.view_layer.name))
     if not (STATE.busy or scene.active_ragdoll.is_source):
         show.show_arrived(scene)
     if len(STATE.clips):  # actions that were edited are sampled anew
         STATE.clips.mark(graph)
     if not _concerns(scene):
         return
-    _show_edits(scene, graph)
-    _end_if_spoilt(scene, graph)
-
-
-def _show_edits(scene, graph) -> None:
-    """Show the run's physics again where an edit has hidden it, and stacks whose characters or targets were edited."""
     if scene.name in STATE.runs:
         with contextlib.suppress(ReferenceError, KeyError):  # something was deleted: the next frame tells
             show.show_again(STATE.runs[scene.name], scene)
-    if not STATE.motions:
-        return
-    objects = [u for u in graph.updates if isinstance(u.id, bpy.types.Object)]
-    moved = {u.id.name for u in objects if u.is_updated_transform}
-    pose_stack.after_edits(scene, moved, moved | {u.id.name for u in objects if u.is_updated_geometry})
+    if STATE.motions:
+        objects = [u for u in graph.updates if isinstance(u.id, bpy.types.Object)]
+        moved = {u.id.name for u in objects if u.is_updated_transform}
+        pose_stack.after_edits(scene, moved, moved | {u.id.name for u in objects if u.is_updated_geometry})
+    _end_if_spoilt(scene, graph)
 
 
 def _is_stepping(scene) -> bool:
@@ -296,7 +287,7 @@ def _end_if_spoilt(scene, graph=None) -> None:
     if graph is None or graph.id_type_updated("ARMATURE"):
         name = shot_run.with_other_bones(run, scene)
         text = f"Bones of '{name}' were added, removed or renamed: {again}" if name else ""
-    if not text and view_layers.is_lost(scene):
+    if not text and STATE.stepped.get(scene.name, "") not in scene.view_layers:
         text = "The view layer of the simulation was removed or renamed"
         text = f"{text}: {'save the file and open it anew' if world.IS_42 else again}"
     if not text and world.has_lost_members(scene):
@@ -339,10 +330,8 @@ def _end(scene, text: str) -> None:
     interrupt(scene)
     now, shown = scene.frame_current, STATE.evaluated.get(scene.name, (None, -1))[0]
     with STATE.occupied():
-        if shown not in (
-            None,
-            now,
-        ):  # a script went on at once: first Blender looks at what was changed, without a step
+        # A script went on at once: first Blender looks at what was changed, without a step.
+        if shown not in (None, now):
             view_layers.stand_at(scene, shown)
             view_layers.stepping_layer(scene).update()
             view_layers.stand_at(scene, now)

@@ -6,7 +6,7 @@ are as many as the hits need at the first frame, where the world is made anew; e
 stands in bind pose during that run. None is taken away before the ragdoll is, and no original is written.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from mathutils import Matrix
@@ -40,26 +40,28 @@ class Hitter:
     place: np.ndarray | None = None  # where it stands [3]
     acting: bool = False  # its spring is on
 
-    def serves(self, bone: str, point, kind: int, height: float) -> bool:
-        """Whether it is for a point [3] of a bone's body, of a character of a height [m]."""
-        alike = (self.bone, self.kind) == (bone, kind)
-        return alike and bool(np.abs(self.point - point).max() <= SAME_POINT * height)
 
-
-@dataclass
 class CharacterHits:
     """The hits of one character."""
 
-    character: object
-    parents: np.ndarray  # of its bodies [m], -1 at roots
-    inertia: np.ndarray  # moments of its bodies about their own axes [m, 3] [kg m^2]
-    factors: np.ndarray  # of its weights [m]
-    hits: list = field(default_factory=list)  # those that are enabled, in the bodies' own axes
-    explosions: list = field(default_factory=list)
-    targets: dict = field(default_factory=dict)  # objects that they refer to, by their number: ("Hit", 1)
-    loose: core_hits.Loosening = field(default_factory=core_hits.Loosening)
-    hitters: list = field(default_factory=list)
-    notes: list = field(default_factory=list)  # what was wrong with the entries when they were read
+    def __init__(self, character, scene) -> None:
+        """Read the settings, and make sure that there is a hitter wherever something acts."""
+        parts = character.obj.active_ragdoll.parts
+        self.character, self.parents = character, built.parents_of(parts)  # rows of the parents, -1 at roots
+        self.inertia = body_objects.own_moments([part.body for part in parts])  # about the bodies' own axes [m, 3]
+        self.factors = np.ones(len(parts))  # of its weights [m]
+        self.hits, self.explosions = [], []  # those that are enabled, in the bodies' own axes
+        self.targets: dict = {}  # objects that they refer to, by their number: ("Hit", 1)
+        self.loose = core_hits.Loosening()
+        self.notes: list[str] = []  # what was wrong with the entries when they were read
+        self.hitters: list[Hitter] = []
+        read_character(self, scene)
+        for point in _acting_points(self):
+            if _hitter_of(self, *point) is None:
+                self.hitters.append(Hitter(*point))
+        _ensure_hitters(self, scene)
+        for hitter in self.hitters:
+            hitter.row = character.rows.start + character.bone_names.index(hitter.bone)
 
     @property
     def acts(self) -> bool:
@@ -109,7 +111,13 @@ def _take_hit(own: CharacterHits, entry, number: int, first: int, last: int) -> 
     """Add a hit if it is valid. Returns notes on it."""
     names = own.character.bone_names
     turn = own.character.offsets[names.index(entry.bone), :3, :3].T if entry.bone in names else np.eye(3)
-    hit = _hit(entry, number, turn)
+    impulse = np.array(entry.impulse, dtype=float)
+    strength = float(np.linalg.norm(impulse))
+    way = np.array((0.0, 0.0, 1.0))
+    if strength > 0.0 and np.isfinite(strength):  # else the message names the strength itself
+        way = turn @ (impulse / strength) if entry.space == core_hits.LOCAL else impulse / strength
+    what = float(entry.frame), entry.bone, strength, tuple(way), tuple(turn @ np.array(entry.point, dtype=float))
+    hit = core_hits.Hit(*what, entry.space, entry.duration, number=number)
     if entry.space == core_hits.TOWARDS and entry.target is None:
         raise RagdollError(f"{hit.title(0)}: it has no target object to go towards")
     notes = core_hits.checked_hits([hit], names, first, last)
@@ -128,19 +136,6 @@ def _take_explosion(own: CharacterHits, entry, number: int, first: int, last: in
     return notes
 
 
-def _hit(entry, number: int, turn) -> core_hits.Hit:
-    """A hit in its body's axes. turn: from the bone's axes to the body's [3, 3]."""
-    impulse = np.array(entry.impulse, dtype=float)
-    strength = float(np.linalg.norm(impulse))
-    way = impulse / strength if strength > 0.0 else np.array((0.0, 0.0, 1.0))
-    if not np.isfinite(strength):
-        way = np.array((0.0, 0.0, 1.0))  # the message names the strength itself
-    elif entry.space == core_hits.LOCAL:
-        way = turn @ way
-    what = float(entry.frame), entry.bone, strength, tuple(way), tuple(turn @ np.array(entry.point, dtype=float))
-    return core_hits.Hit(*what, entry.space, entry.duration, number=number)
-
-
 def _acting_points(own: CharacterHits):
     """Bone, point [3] in its body's frame and kind of all that acts."""
     for hit in own.hits:
@@ -155,8 +150,9 @@ def kind_of(hit) -> int:
     return 0 if hit.duration >= core_hits.BLOW else 1 + int(hit.frame) % 2
 
 
-def _hitter_of(own: CharacterHits, *point) -> Hitter | None:
-    return next((hitter for hitter in own.hitters if hitter.serves(*point, own.character.height)), None)
+def _hitter_of(own: CharacterHits, bone: str, point, kind: int) -> Hitter | None:
+    least, alike = SAME_POINT * own.character.height, (h for h in own.hitters if (h.bone, h.kind) == (bone, kind))
+    return next((hitter for hitter in alike if np.abs(hitter.point - point).max() <= least), None)
 
 
 class Hits(Effect):
@@ -172,8 +168,7 @@ class Hits(Effect):
         for character in run.characters:
             if not character.obj.active_ragdoll.muted:
                 STATE.warnings[character.name] = []
-                self.characters.append(_hits_of(character, scene))
-                _note_late(self.characters[-1])
+                self.characters.append(CharacterHits(character, scene))
 
     def before_joints(self, run, scene, bind) -> None:
         """Switch all springs off and put the hitters at their points on the bodies, where springs get their frames."""
@@ -193,7 +188,8 @@ class Hits(Effect):
         for own in self.characters:
             if edited and scene.frame_current > run.first and own.character is character:
                 read_character(own, scene, leave_out=True)
-                _note_late(own)
+                if any(_hitter_of(own, *point) is None for point in _acting_points(own)):
+                    STATE.warn(character.name, "What was set in mid-shot acts from the next start of the shot on")
 
     def step(self, run, scene, seconds: float, substeps: int) -> None:
         """Set springs, hitters and the factors of the weights."""
@@ -207,10 +203,6 @@ class Hits(Effect):
             _step_character(run, own, scene, struck)
             factor[own.character.rows] = own.factors
         self.state(factor=factor, awake=struck, struck=struck)
-
-    def impulse_on(self, run, character, frame: int) -> float:
-        """Sum of the magnitudes of the impulses on a character in the step from a frame to the next [N s]."""
-        return sum(float(np.linalg.norm(impulse)) for impulse in self.impulses_on(run, character, frame))
 
     def impulses_on(self, run, character, frame: int) -> list:
         """The impulses on a character in the step from a frame to the next, each [3] [N s], world."""
@@ -231,27 +223,6 @@ class Hits(Effect):
                 _drive_spring(run, hitter.obj, 0.0)
             except ReferenceError:  # the helper was deleted
                 continue
-
-
-def _hits_of(character, scene) -> CharacterHits:
-    settings = character.obj.active_ragdoll
-    parts = settings.parts
-    row = {part.bone: i for i, part in enumerate(parts)}
-    moments = body_objects.own_moments([part.body for part in parts])
-    own = CharacterHits(character, built.parents_of(parts), moments, np.ones(len(parts)))
-    read_character(own, scene)
-    for point in _acting_points(own):
-        if _hitter_of(own, *point) is None:
-            own.hitters.append(Hitter(*point))
-    _ensure_hitters(own, scene)
-    for hitter in own.hitters:
-        hitter.row = character.rows.start + row[hitter.bone]
-    return own
-
-
-def _note_late(own: CharacterHits) -> None:
-    if any(_hitter_of(own, *point) is None for point in _acting_points(own)):
-        STATE.warn(own.character.name, "What was set in mid-shot acts from the next start of the shot on")
 
 
 def _rate(scene) -> float:

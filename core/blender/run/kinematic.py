@@ -34,18 +34,13 @@ class LimitRescue(Effect):
         if run.wanted_trace.min() > limits.NEAR_TRACE and not self._leading:
             self._off[:] = 0.0
             return
-        led = self.kinematic.copy()
-        self._observe(run, seconds, limits.angles_off(run.body, run.wanted), led)
-        self._leading = bool(led.any())
-        self.state(kinematic=led)
-
-    def _observe(self, run, seconds: float, angles, led) -> None:
+        led, angles = self.kinematic.copy(), limits.angles_off(run.body, run.wanted)
         rotation, translation = run.weights()
         driven = (rotation >= limits.DRIVEN) & (translation >= limits.DRIVEN) & ~run.joint_space
         may = driven | led  # bodies that are led are kinematic, so their weight is 0 meanwhile
         far = driven & (angles > limits.FAR)
         if not far.any() and not led.any():
-            self._off[:] = 0.0
+            self._off[:], self._leading = 0.0, False
             return
         self._off = np.where(far, self._off + seconds, 0.0)
         due = far & (self._off >= limits.LASTS - 1e-9)
@@ -59,6 +54,8 @@ class LimitRescue(Effect):
                 out = rows[(driven[rows] & (angles[rows] > limits.ALONG)) & ~led[rows]]
                 led[out], self._seconds[out], self._off[out] = True, 0.0, 0.0
                 self._ways[out], self._turns[out] = limits.offsets(run.body[out], run.wanted[out])
+        self._leading = bool(led.any())
+        self.state(kinematic=led)
 
     def placed(self, run, before, places, seconds: float, shown_seconds: float):
         """Place the bodies on their way from where they were thrown to where they are wanted."""

@@ -52,7 +52,7 @@ def start(scene, clock) -> Run:
     world.set_range(scene)
     source.source_scene(scene)
     view_layers.choose(scene, first)
-    run = shot_run.make_run(scene, first)
+    run = Run(scene, first)
     for character in run.characters:
         pose_stack.forget(character.obj)
         STATE.readings[character.name] = {}
@@ -146,10 +146,14 @@ def step(run: Run, scene, clock) -> None:
     for effect in run.effects:
         effect.step(run, scene, seconds, substeps)
     run.merge_effects()
-    _wake(run)
+    for character in run.characters if run.any_struck else ():
+        if run.struck[character.rows].any():  # then it does not count as calm any more
+            character.calm = 0.0
+            run.gains_dirty |= bool(run.calm[character.rows].any())
+            run.calm[character.rows] = False
     if run.gains_dirty:
-        rotation = run.weights()[0]
-        run.reach = merged([(mask, law.reach(rotation, seconds)) for law, mask in drives.in_use(run.drive)])
+        run.weighed = run.weights()
+        run.reach = merged([(mask, law.reach(run.weighed[0], seconds)) for law, mask in drives.in_use(run.drive)])
         run.reach_trace = servo.trace_at(run.reach)
     reachable = servo.within_reach(run.body, run.wanted, run.reach, run.reach_trace)
     run.command = servo.lag_compensated(run.command, reachable, substeps)
@@ -162,7 +166,7 @@ def step(run: Run, scene, clock) -> None:
         write.place(run, "bodies", places, run.kinematic)
     write.write_gains(run, scene, substeps, seconds)
     if run.joint_drives is not None:
-        motors.write_motors(run, before, run.weights()[0], seconds, substeps, scene.gravity.length)
+        motors.write_motors(run, before, seconds, substeps, scene.gravity.length)
     run.frame = run.reached = frame
 
 
@@ -215,10 +219,7 @@ def _wanted(run: Run, scene, frame: int, record: bool = True) -> np.ndarray:
 
 
 def _read_bodies(run: Run) -> None:
-    """Where the bodies stood after the last frame.
-
-    Raises RagdollError naming a body that has come too far, or whose place is not a number.
-    """
+    """Where the bodies stood after the last frame. Raises RagdollError naming one that has come too far, or nowhere."""
     for character in run.characters:
         character.bodies.objects.foreach_get("matrix_world", run.buffer[character.rows].reshape(-1))
     body = run.buffer.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
@@ -232,16 +233,6 @@ def _read_bodies(run: Run) -> None:
             trouble = "has left all bounds" if finite[row] else "is not a number"
             raise RagdollError(f"The body of {shot_run.name_of(run, row)} {trouble} at frame {run.frame}")
     run.body_before, run.body, run.moved, run.moved_squares, run.wanted_trace = run.body, body, moved, squares, trace
-
-
-def _wake(run: Run) -> None:
-    """A character that is hit does not count as calm any more."""
-    for character in run.characters if run.any_struck else ():
-        rows = character.rows
-        if run.struck[rows].any():
-            character.calm = 0.0
-            run.gains_dirty |= bool(run.calm[rows].any())
-            run.calm[rows] = False
 
 
 def _note_calm(run: Run, seconds: float, gravity: tuple) -> None:

@@ -59,11 +59,7 @@ def _separate_duplicates(scene, ragdolls: bool) -> None:
 
 
 def _sharing(objects, of: str):
-    """Yield those of some characters that share another's helpers and are not baked; the others state their name.
-
-    Args:
-        of: see `built.duplicates`.
-    """
+    """Yield those of some characters that share another's helpers and are not baked; the others state their name."""
     for obj in objects:
         collection = getattr(obj.active_ragdoll, of)
         if obj.active_ragdoll.muted or (collection is not None and collection.active_ragdoll.owner == obj.name):

@@ -200,14 +200,6 @@ def store_records(run) -> None:
             STATE.records.pop(name, None)
 
 
-def drop_record(obj) -> None:
-    """Forget the stored record of a character, as its cache is gone."""
-    settings = obj.active_ragdoll
-    if settings.recovery.record:
-        settings.recovery.property_unset("record")
-    STATE.records.pop(obj.name, None)
-
-
 # ---- what graphs and balance read ------------------------------------------------------------------------------------
 
 # It is read after each frame that the shot steps, for the next one, and kept by frame: a jump to a frame finds the same
@@ -216,35 +208,25 @@ def drop_record(obj) -> None:
 MARGIN = 0.01  # of the character's height: things closer than this touch
 
 
-class Readings:
-    """Reads one character's ragdoll.
+def readings(obj, contacts, scene, frame: int) -> dict[str, float]:
+    """Values for a frame by kind of parameter, read after the frame before; empty if nothing was simulated.
 
     Args:
         contacts: names of the bones whose contacts are wanted; "" for a contact of any body.
     """
 
-    def __init__(self, obj, contacts) -> None:
-        self._obj, self._contacts = obj, contacts
-
-    def at(self, scene, frame: int) -> dict[str, float]:
-        """Values for a frame by kind of parameter, read after the frame before; empty if nothing was simulated."""
-        return _kept(self._obj, scene, frame, self._measured)
-
-    def _measured(self, run, character, scene) -> dict[str, float]:
+    def measured(run, character, scene) -> dict[str, float]:
         rows = character.rows
         now, wanted = run.body[rows][:, :3, 3], run.wanted[rows][:, :3, 3]
         before, seconds = character.reading, world.seconds_per_frame(scene)
         previous = before if before is not None and before["frame"] == run.frame - 1 else None
         state = speeds_felt(now, wanted, run.masses[rows], previous, seconds, np.array(scene.gravity))
         character.reading = {**state, "frame": run.frame}
-        found = {
-            "RAGDOLL_STATE": float(_phase(run, character)),
-            "RAGDOLL_SPEED": float(state["speed"]),
-            "RAGDOLL_HIT": float(state["hit"]),
-        }
-        for bone in self._contacts:
-            found[f"RAGDOLL_CONTACT {bone}"] = float(_touches(run, character, bone, scene))
-        return found
+        found = {"RAGDOLL_STATE": _phase(run, character), "RAGDOLL_SPEED": state["speed"], "RAGDOLL_HIT": state["hit"]}
+        found |= {f"RAGDOLL_CONTACT {bone}": _touches(run, character, bone, scene) for bone in contacts}
+        return {kind: float(value) for kind, value in found.items()}
+
+    return _kept(obj, scene, frame, measured)
 
 
 def kept_of(obj) -> dict[int, dict]:

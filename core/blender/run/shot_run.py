@@ -3,7 +3,6 @@ and what must hold to run it."""
 
 import contextlib
 import math
-from dataclasses import dataclass, field
 
 import bpy
 import numpy as np
@@ -14,7 +13,6 @@ from ...ragdoll import diagnosis, drives
 from ...ragdoll.drives import joint_motors
 from ..physics import built, motors, source, view_layers
 from ..physics.built import ragdolls
-from ..physics.motors import JointDrives
 from ..physics.view_layers import depsgraph_of
 from ..rig.armature import UNIFORM_TOLERANCE, anatomy_of, bone_parents, check_record, check_scale
 from ..runtime import STATE
@@ -22,6 +20,7 @@ from ..settings import at_frame, declare
 from ..settings.bone import ActiveRagdollBone, DriveFactors
 
 FASTEST = 2000.0  # [m/s per metre of height]: beyond it something has come apart
+MASKS = ("switched_off", "awake", "struck", "waiting")  # that effects state
 FALLING = 100.0  # [m/s] the tiniest thing comes to by falling: a character of 5 cm and less is given that
 
 
@@ -96,7 +95,6 @@ class Effect:
         """When a run ends early: leave nothing that acts."""
 
 
-@dataclass
 class Character:
     """One ragdoll of a run.
 
@@ -104,64 +102,58 @@ class Character:
     redo or load; one that is deleted meanwhile raises ReferenceError, which ends the run too.
     """
 
-    name: str  # of the character object
-    obj: bpy.types.Object
-    source: bpy.types.Object
-    physics: bpy.types.Object
-    bodies: bpy.types.Collection
-    targets: bpy.types.Collection
-    rows: slice  # of its bodies in the run's arrays
-    bone_names: list
-    bones: np.ndarray  # index of each body's bone in the pose [m]
-    offsets: np.ndarray  # bone frame to body frame [m, 4, 4]
-    buffer: np.ndarray  # for the pose matrices of all its bones
-    height: float
-    mass: float  # of all its bodies [kg]
-    built_scale: float
-    motion: object = None  # its motion stack, if it has one
+    motion = None  # its motion stack, if it has one
     strengths: tuple | None = None  # largest torques and forces of its bodies [m], where a human's are asked for
-    lengths: list = field(default_factory=list)  # of the lists of its settings when these were last read
-    keyed: bool = False  # its settings are animated and must be read on every frame
-    blends: dict | None = None  # its own physics blend by frame, where it is keyed
-    blend: float = 1.0  # its own physics blend for the frame to come
+    blend = 1.0  # its own physics blend for the frame to come
     reading: dict | None = None  # what the state graph read of it last, see `records`
-    joints_off: bool = False  # its joints are left out, as a recovery wants
-    calm: float = 0.0  # seconds for which it has been slow throughout, lying on something
-    support: float = 1.0  # share of its weight that something bears
+    joints_off = False  # its joints are left out, as a recovery wants
+    calm = 0.0  # seconds for which it has been slow throughout, lying on something
+    support = 1.0  # share of its weight that something bears
+
+    def __init__(self, obj, begin: int) -> None:
+        """Begin its bodies' rows there, and bring its source up to date. Raises RagdollError: see `check_parts`."""
+        check_parts(obj)
+        source.follow(obj)
+        settings, parts, index = obj.active_ragdoll, obj.active_ragdoll.parts, obj.data.bones.keys()
+        self.obj, self.name, self.height, self.built_scale = obj, obj.name, settings.height, settings.built_scale
+        self.source, self.physics = settings.source, settings.physics_armature
+        self.bodies, self.targets = settings.bodies, settings.targets  # collections
+        self.bone_names: list[str] = [part.bone for part in parts]
+        missing = [name for name in self.bone_names if name not in index]
+        if missing:
+            raise RagdollError(f"Bone '{missing[0]}' of '{obj.name}' is gone or renamed: build the ragdoll anew")
+        self.rows = slice(begin, begin + len(parts))  # of its bodies in the run's arrays
+        self.bones = np.array([index.index(name) for name in self.bone_names])  # of the bodies in the pose [m]
+        self.offsets = np.array([part.offset for part in parts]).reshape(-1, 4, 4)  # bone frame to body frame
+        self.buffer = np.empty(len(obj.pose.bones) * 16, dtype=np.float32)  # for the pose matrices of all its bones
+        self.mass = float(np.array([part.body.rigid_body.mass for part in parts]).sum())  # of all its bodies [kg]
+        self.lengths: list[int] = []  # of the lists of its settings when these were last read
+        keyed = at_frame.is_keyed(obj)
+        self.keyed = keyed and not settings.muted  # its settings are animated and must be read on every frame
+        # Its own physics blend by frame, where it is keyed.
+        self.blends: dict | None = {} if keyed and at_frame.is_keyed(obj, "physics_blend") else None
 
 
-@dataclass
-class Bodies:
-    """What a run knows of its bodies: one row each, character after character. Masks are boolean arrays [m]."""
+class Run:
+    """The simulation of a scene's shot, from its first frame on.
 
-    masses: np.ndarray  # [m] [kg]
-    inertia: np.ndarray  # [m] [kg m^2], see `servo.carried_inertia`
-    moments: np.ndarray  # the same about each of the body's axes [m, 3]
-    gyration_radius: np.ndarray  # of what the joint carries, about the joint [m] [m]
-    own_damping: np.ndarray  # linear and angular, as the bodies' settings say [m, 2]
-    offsets: np.ndarray  # bone frame to body frame [m, 4, 4]
-    farthest: np.ndarray  # how far a body may move in a frame along an axis [m, 1] [m]
-    surely_near: float  # squared way in a frame that is none too far for any body [m^2]
-    buffer: np.ndarray  # for their matrices, with the axes as columns, in single precision [m, 16]
-    in_joints: np.ndarray  # mask: the settings want it driven at its joint and not from the world
-    joint_space: np.ndarray  # mask: the same, unless an effect wants it driven from the world
-    # The bones' settings that can be keyed, and the drives' parameters, at the frame to come, by name [m]. A setting of
-    # the same name of the character is multiplied in.
-    numbers: dict
-    drive: np.ndarray  # place of the body's law in `drives.LAWS`
-    limp: np.ndarray  # mask: body mode LIMP
-    kinematic_by_user: np.ndarray  # mask: body mode KINEMATIC, or its character is baked
-    kinematic_by_effect: np.ndarray  # masks that effects state, see `Effect`
+    Its arrays have one row for each body, character after character. A baked character takes part with kinematic
+    bodies, so that props still meet it.
+    """
+
+    # Masks of bodies [m]:
+    limp: np.ndarray  # body mode LIMP
+    kinematic_by_user: np.ndarray  # body mode KINEMATIC, or its character is baked
+    kinematic_by_effect: np.ndarray  # this and the next ones effects state, see `Effect`
     switched_off: np.ndarray
     awake: np.ndarray
     struck: np.ndarray
     waiting: np.ndarray
-    kinematic: np.ndarray  # mask: kinematic for whatever reason
-    calm: np.ndarray  # mask: has come to lie nearly still
-    supported: np.ndarray  # mask: something bears its character
-    gains: np.ndarray  # of the drives, as last written [m, 11]
-    distance: np.ndarray  # from body to command in the frame before [m] [m]
+    kinematic: np.ndarray  # kinematic for whatever reason
+    calm: np.ndarray  # has come to lie nearly still
+
     handedness: np.ndarray | None = None  # -1 for bones that are mirrored, else 1 [m, 1]
+    weighed: tuple | None = None  # what `weights` gave when the drives were last prepared
     reach: np.ndarray | None = None  # of the drives [m] [rad]
     reach_trace: np.ndarray | None = None  # trace of rotations by `reach` [m]
     wanted: np.ndarray | None = None  # where the animation has the bodies at the frame to come, rigid [m, 4, 4]
@@ -173,36 +165,64 @@ class Bodies:
     wanted_trace: np.ndarray | None = None  # trace of the rotation from `body` to `wanted` [m]
     velocity: np.ndarray | None = None  # over the last frame [m, 3] [m/s]
 
-
-@dataclass(kw_only=True)
-class Run(Bodies):
-    """The simulation of a scene's shot, from its first frame on."""
-
-    first: int  # frame
-    frame: int | None  # the last one stepped, None after a jump
-    reached: int  # last frame whose result stands in the cache
-    characters: list
-    bone_numbers: list  # names of the bones' own among `numbers`
-    graph: bpy.types.Depsgraph  # the scene's dependency graph at this frame
     source_graph: bpy.types.Depsgraph | None = None  # the hidden scene's
-    effects: list[Effect] = field(default_factory=list)  # what acts beside the drives, in order
-    joint_drives: JointDrives | None = None  # the motors, where a character has them
-    settings_dirty: bool = True  # a setting was edited: read them again on the next step
-    modes_dirty: bool = True  # one of the masks that `kinematic` sums up has changed
-    gains_dirty: bool = True  # something that the drives depend on has changed
-    limited: bool = False  # a force or torque has a limit
-    any_kinematic: bool = False
-    any_struck: bool = False
+    settings_dirty = True  # a setting was edited: read them again on the next step
+    modes_dirty = True  # one of the masks that `kinematic` sums up has changed
+    gains_dirty = True  # something that the drives depend on has changed
+    limited = False  # a force or torque has a limit
+    any_kinematic = False
+    any_struck = False
     observed: int | None = None  # last frame after which the bodies were read
-    in_fields: list = field(default_factory=list)  # names of the scene's force fields
-    held: dict = field(default_factory=dict)  # the scene's other bodies that wait for the first frame, and their places
-    # Seconds spent per frame in our own Python and in evaluating the source scene, for reports.
-    seconds: dict = field(default_factory=lambda: {"own": [], "source": []})
 
-    @property
-    def names(self) -> list[str]:
-        """The names of its characters."""
-        return [character.name for character in self.characters]
+    def __init__(self, scene, first: int) -> None:
+        """Begin at a frame. Raises RagdollError: a ragdoll is not whole any more; names what is missing."""
+        self.first = first
+        self.frame: int | None = first  # the last one stepped, None after a jump
+        self.reached = first - 1  # last frame whose result stands in the cache
+        self.graph = depsgraph_of(scene)  # the scene's dependency graph at this frame
+        self.effects: list[Effect] = []  # what acts beside the drives, in order
+        self.in_fields: list[str] = []  # names of the scene's force fields
+        self.held: dict = {}  # the scene's other bodies that wait for the first frame, and their places
+        # Seconds spent per frame in our own Python and in evaluating the source scene, for reports.
+        self.seconds: dict = {"own": [], "source": []}
+        self.characters: list[Character] = []
+        for obj in ragdolls(scene):
+            self.characters.append(Character(obj, self.characters[-1].rows.stop if self.characters else 0))
+        if not self.characters:
+            raise RagdollError(f"Scene '{scene.name}' has no ragdoll to simulate")
+        self.joint_drives = motors.gather_motors(self.characters)  # None where no character has motors
+        parts = [part for character in self.characters for part in character.obj.active_ragdoll.parts]
+        bodies, count = [part.body.rigid_body for part in parts], len(parts)
+        counts = [len(character.bones) for character in self.characters]
+        for name in ("limp", "kinematic_by_user", "kinematic_by_effect", "kinematic", "calm", *MASKS):
+            setattr(self, name, np.zeros(count, dtype=bool))
+        self.supported = np.ones(count, dtype=bool)  # mask: something bears its character
+        in_joints = [character.obj.active_ragdoll.drive_space == "JOINT" for character in self.characters]
+        # Masks: the settings want it driven at its joint and not from the world; the same unless an effect does.
+        self.in_joints = self.joint_space = np.repeat(in_joints, counts)
+        self.masses = np.array([body.mass for body in bodies])  # [m] [kg]
+        self.inertia = np.array([part.inertia for part in parts])  # [m] [kg m^2], see `servo.carried_inertia`
+        moments = np.array([part.moments for part in parts], dtype=float)
+        # The same about each of the body's axes [m, 3]; files of 0.1.0 have none.
+        self.moments = np.where(moments > 0.0, moments, self.inertia[:, None])
+        # Of what the joint carries, about the joint [m] [m].
+        self.gyration_radius = np.sqrt(self.inertia / np.maximum(self.masses, 1e-12))
+        # Linear and angular, as the bodies' settings say [m, 2].
+        self.own_damping = np.array([(body.linear_damping, body.angular_damping) for body in bodies])
+        self.offsets = np.concatenate([c.offsets for c in self.characters])  # bone frame to body frame [m, 4, 4]
+        farthest = [[max(FASTEST * character.height, FALLING) / 24.0] for character in self.characters]
+        self.farthest = np.repeat(farthest, counts, axis=0)  # how far a body may move in a frame along an axis [m, 1]
+        self.surely_near = float(self.farthest.min()) ** 2  # squared way that is none too far for any body [m^2]
+        # For the bodies' matrices, with the axes as columns [m, 16].
+        self.buffer = np.empty((count, 16), dtype=np.float32)
+        self.gains = np.full((count, 11), np.nan)  # of the drives, as last written; the first step writes them all
+        self.distance = np.zeros(count)  # from body to command in the frame before [m] [m]
+        self.drive = np.zeros(count, dtype=int)  # place of the body's law in `drives.LAWS`
+        self.bone_numbers = bone_numbers()  # names of the bones' own among `numbers`
+        names = *self.bone_numbers, *(parameter.name for parameter in drives.parameters())
+        # The bones' settings that can be keyed, and the drives' parameters, at the frame to come, by name [m]. A
+        # setting of the same name of the character is multiplied in.
+        self.numbers = {name: np.zeros(count) for name in names}
 
     def effect(self, name: str) -> Effect:
         """The effect of a name."""
@@ -212,9 +232,9 @@ class Run(Bodies):
         """Merge what the effects state, if it has changed."""
         if not any(effect.changed for effect in self.effects):
             return
-        self.switched_off, self.kinematic_by_effect = self._merged("switched_off"), self._merged("kinematic")
-        self.awake, self.struck = self._merged("awake"), self._merged("struck")
-        self.waiting = self._merged("waiting")
+        for name in MASKS:
+            setattr(self, name, self._merged(name))
+        self.kinematic_by_effect = self._merged("kinematic")
         self.any_struck = bool(self.struck.any())
         self.joint_space = self.in_joints & ~self._merged("driven_in_world")
         self.gains_dirty = self.modes_dirty = True
@@ -261,91 +281,11 @@ def name_of(run: Run, row: int) -> str:
     return f"bone '{own.bone_names[row - own.rows.start]}' of '{own.name}'"
 
 
-def make_run(scene, first: int) -> Run:
-    """A new run of a scene's characters. A baked one takes part with kinematic bodies, so that props still meet it.
-
-    Raises RagdollError: a ragdoll is not whole any more; names what is missing.
-    """
-    characters: list[Character] = []
-    for obj in ragdolls(scene):
-        characters.append(_character(obj, characters[-1].rows.stop if characters else 0))
-    if not characters:
-        raise RagdollError(f"Scene '{scene.name}' has no ragdoll to simulate")
-    parts = [part for character in characters for part in character.obj.active_ragdoll.parts]
-    count = len(parts)
-    masses, inertia = np.array([p.body.rigid_body.mass for p in parts]), np.array([p.inertia for p in parts])
-    moments = np.array([p.moments for p in parts], dtype=float)
-    in_joints = [np.full(len(c.bones), c.obj.active_ragdoll.drive_space == "JOINT") for c in characters]
-    in_joints, own_numbers = np.concatenate(in_joints), bone_numbers()
-    farthest = [np.full((len(c.bones), 1), max(FASTEST * c.height, FALLING) / 24.0) for c in characters]
-    farthest = np.concatenate(farthest)
-    masks = ("limp", "kinematic_by_user", "kinematic_by_effect", "kinematic")
-    masks += ("switched_off", "awake", "struck", "waiting", "calm")
-    return Run(
-        first=first,
-        frame=first,
-        reached=first - 1,
-        characters=characters,
-        graph=depsgraph_of(scene),
-        joint_drives=motors.gather_motors(characters),
-        masses=masses,
-        inertia=inertia,
-        moments=np.where(moments > 0.0, moments, inertia[:, None]),  # files of 0.1.0 have none
-        gyration_radius=np.sqrt(inertia / np.maximum(masses, 1e-12)),
-        own_damping=np.array([(p.body.rigid_body.linear_damping, p.body.rigid_body.angular_damping) for p in parts]),
-        offsets=np.concatenate([c.offsets for c in characters]),
-        buffer=np.empty((count, 16), dtype=np.float32),
-        farthest=farthest,
-        surely_near=float(farthest.min()) ** 2,
-        in_joints=in_joints,
-        joint_space=in_joints,
-        gains=np.full((count, 11), np.nan),  # unlike anything: the first step writes them all
-        distance=np.zeros(count),
-        drive=np.zeros(count, dtype=int),
-        bone_numbers=own_numbers,
-        numbers={name: np.zeros(count) for name in (*own_numbers, *(own.name for own in drives.parameters()))},
-        supported=np.ones(count, dtype=bool),
-        **{name: np.zeros(count, dtype=bool) for name in masks},
-    )
-
-
-def _character(obj, begin: int) -> Character:
-    """A character whose bodies' rows begin there; its source is brought up to date."""
-    settings = obj.active_ragdoll
-    check_parts(obj)
-    source.follow(obj)
-    names, keyed = [part.bone for part in settings.parts], at_frame.is_keyed(obj)
-    index = {bone.name: i for i, bone in enumerate(obj.data.bones)}
-    missing = [name for name in names if name not in index]
-    if missing:
-        raise RagdollError(f"Bone '{missing[0]}' of '{obj.name}' is gone or renamed: build the ragdoll anew")
-    return Character(
-        name=obj.name,
-        obj=obj,
-        source=settings.source,
-        physics=settings.physics_armature,
-        bodies=settings.bodies,
-        targets=settings.targets,
-        rows=slice(begin, begin + len(names)),
-        bone_names=names,
-        bones=np.array([index[name] for name in names]),
-        offsets=np.array([part.offset for part in settings.parts]).reshape(-1, 4, 4),
-        buffer=np.empty(len(obj.pose.bones) * 16, dtype=np.float32),
-        height=settings.height,
-        mass=float(np.array([part.body.rigid_body.mass for part in settings.parts]).sum()),
-        built_scale=settings.built_scale,
-        keyed=keyed and not settings.muted,
-        blends={} if keyed and at_frame.is_keyed(obj, "physics_blend") else None,
-    )
-
-
 def with_other_bones(run: Run | None, scene) -> str:
     """The name of a character whose bones are not those that its bodies were built for, or its run has begun with; ""
     where there is none."""
     if run is None:
-        known = [
-            (obj, len(obj.data.bones), [part.bone for part in obj.active_ragdoll.parts]) for obj in ragdolls(scene)
-        ]
+        known = [(o, len(o.data.bones), [part.bone for part in o.active_ragdoll.parts]) for o in ragdolls(scene)]
     else:  # looking for characters and their parts takes too long for every frame
         known = [(c.obj, len(c.buffer) // 16, c.bone_names) for c in run.characters]
     for obj, count, names in known:

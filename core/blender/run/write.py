@@ -194,7 +194,7 @@ def _gains(run: Run, scene, laws: list, frame: Frame) -> np.ndarray:
     Linear stiffness and damping, angular stiffness and damping about each axis of the body, linear and angular drag,
     and whether the body may sleep.
     """
-    rotation, translation = run.weights()
+    rotation, translation = run.weighed
     undriven = (rotation == 0.0) & (translation == 0.0) & ~run.kinematic & ~run.awake
     rotation, translation = (np.where(run.joint_space, 0.0, weight) for weight in (rotation, translation))
     caps = _limits(run, scene) if run.limited else (None, None)

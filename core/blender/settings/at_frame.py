@@ -101,19 +101,15 @@ def _copy(group, copy) -> None:
             continue
         own, its = getattr(group, name), getattr(copy, name)
         if said.is_list:
-            _copy_list(own, its)
+            if [item.name for item in own] != [item.name for item in its]:  # in order, so that names can be given again
+                its.clear()
+                for _item in own:
+                    its.add()
+            for item, its_item in zip(own, its, strict=True):
+                _copy(item, its_item)
         elif said.holds is not None:
             _copy(own, its)
         elif own == "" and group.bl_rna.properties[name].type == "ENUM":
             continue  # a damaged file has a number that stands for no choice
         elif own != its if isinstance(own, _SINGLE) else tuple(own) != tuple(its):
             setattr(copy, name, own)
-
-
-def _copy_list(own, its) -> None:
-    if [item.name for item in own] != [item.name for item in its]:  # in order, so that names can be given again
-        its.clear()
-        for _item in own:
-            its.add()
-    for item, copy in zip(own, its, strict=True):
-        _copy(item, copy)

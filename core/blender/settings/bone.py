@@ -8,7 +8,7 @@ from ...anatomy.roles import GENERIC, ROLES, Anatomy
 from ...ragdoll.bodies.convex import MOST_POINTS
 from ...ragdoll.bodies.fitting import MOST_PARTS
 from .. import runtime
-from .declare import READ, REBUILD, RECORD, angles, choice, flag, number, share, text, vector, wholes
+from .declare import READ, REBUILD, RECORD, angles, by_user, choice, flag, number, share, text, vector, wholes
 
 JOINT_TYPES = (
     ("FIXED", "Fixed", "Does not turn against its parent"),
@@ -40,18 +40,7 @@ _ROLES = [(role, role.replace("_", " ").title(), "") for role in ROLES]
 _LIMITS = {"subtype": "EULER", "min": -math.pi, "max": math.pi}
 
 
-def _by_user(name: str, value):
-    """The callback of a setting whose edits by the user are noted in another one."""
-
-    def edited(self, context) -> None:
-        if not runtime.STATE.building:
-            setattr(self, name, value)
-        REBUILD.update(self, context)
-
-    return edited
-
-
-_LIMIT = {"needs": REBUILD, "update": _by_user("limits_from", "USER"), "found": True}
+_LIMIT = {"needs": REBUILD, "update": by_user("limits_from", "USER"), "found": True}
 
 
 # Declarations are read as tables.
@@ -91,7 +80,7 @@ class ActiveRagdollBone(DriveFactors, bpy.types.PropertyGroup):
 
     # What was recognised, unless the user has chosen.
     role: choice("Role", _ROLES, GENERIC, "What part of a body the bone is; masses, limits and profiles go by it",
-        needs=REBUILD, update=_by_user("role_by_user", True))
+        needs=REBUILD, update=by_user("role_by_user", True))
     role_by_user: flag(None, "The role was chosen by hand; a new build keeps it", needs=REBUILD, update=None)
 
     simulate: flag("Simulated", "This bone has a body of its own", needs=REBUILD)

@@ -9,6 +9,7 @@ lists may grow.
 """
 
 import inspect
+from collections import namedtuple
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import cache, partial
@@ -24,12 +25,7 @@ RAGDOLL, STACK_RECORD, SHOT, FILE = "RAGDOLL", "STACK_RECORD", "SHOT", "FILE"  #
 CHOSEN = "CHOSEN"  # records of what a setting points at: they tell what it was, when it is deleted
 
 
-@dataclass(frozen=True)
-class Need:
-    """What an edit entails."""
-
-    update: Callable  # the property's callback
-    build: bool  # only a new build brings it about
+Need = namedtuple("Need", ("update", "build"))  # what an edit entails: the callback, and whether only a build does it
 
 
 @dataclass(frozen=True)
@@ -72,16 +68,23 @@ STACK_VALUE = _need(stack=False, shows=True)  # the stack reads it on every fram
 POSES = _need(build=True, shows=True)  # as STACK, and it decides which poses come: a build widens the limits to those
 
 
+def by_user(name: str, value, need: Need = REBUILD):
+    """The callback of a setting whose edits by the user are noted in another one."""
+
+    def edited(self, context) -> None:
+        if not runtime.STATE.building:
+            setattr(self, name, value)
+        need.update(self, context)
+
+    return edited
+
+
 # ---- declarations ---------------------------------------------------------------------------------------------------
 _declared: dict = {}  # by the identity of Blender's part of a declaration, which is kept with it
 
 
 def _declare(maker: str, name=None, description=None, default=None, override=("LIBRARY_OVERRIDABLE",), **more):
-    """A property of Blender's; what is None is left to Blender.
-
-    Args:
-        more: fields of `Declared`, and arguments of Blender's for the property.
-    """
+    """A property of Blender's; `more`: fields of `Declared` and Blender's arguments. None is left to Blender."""
     said = Declared(**{field.name: more.pop(field.name) for field in fields(Declared) if field.name in more})
     arguments = {"name": name, "description": description, "default": default, "override": set(override)}
     options = {"ANIMATABLE"} if said.keyed else {"SKIP_SAVE"} if said.kind == DERIVED else set()

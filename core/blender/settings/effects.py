@@ -72,19 +72,8 @@ TONES = (
 TONE_VALUES = {"RAG": (0.0, False), "UNCONSCIOUS": (0.1, False), "STUNNED": (0.25, False), "AWAKE": (0.6, True)}
 
 # A run reads all of these again when they are edited.
-block, choice, flag, number, share, text, vector, whole = (
-    partial(make, needs=READ)
-    for make in (
-        declare.block,
-        declare.choice,
-        declare.flag,
-        declare.number,
-        declare.share,
-        declare.text,
-        declare.vector,
-        declare.whole,
-    )
-)
+_OF_RUNS = ("block", "choice", "flag", "number", "share", "text", "vector", "whole")
+block, choice, flag, number, share, text, vector, whole = (partial(getattr(declare, n), needs=READ) for n in _OF_RUNS)
 _number = partial(number, min=0.0, keyed=True)
 
 

@@ -190,10 +190,7 @@ def remembers(what: str, name: str, armature: str = ""):
 
 
 def _made_for(action, owner):
-    """Another armature that plays an action, as after importing a clip with its own skeleton.
-
-    None if there is none, or if the character itself plays the action.
-    """
+    """Another armature that plays an action, as after importing a clip; None, too, if the character itself does."""
     if action is None or _plays(owner, action):
         return None
     others = (o for o in armatures(bpy.data.objects) if o.data != owner.data and _plays(o, action))

@@ -7,27 +7,9 @@ from .. import runtime
 from ..physics import built, helpers, source
 from ..run import records
 from ..stack import entries
-from . import effects
+from . import declare, effects
 from .bone import ActiveRagdollBone, DriveFactors
-from .declare import (
-    DERIVED,
-    FILE,
-    READ,
-    REBUILD,
-    SHOT,
-    STACK_RECORD,
-    choice,
-    classes_of,
-    declare_in,
-    flag,
-    items,
-    number,
-    record,
-    settings,
-    share,
-    text,
-    whole,
-)
+from .declare import READ, REBUILD, choice, flag, items, number, record, settings, share, text, whole
 
 MASS_MODELS = (
     ("AUTO", "Automatic", "A table of human segments for recognised humans, else volume times density"),
@@ -96,13 +78,7 @@ class ActiveRagdollCollection(bpy.types.PropertyGroup):
     record: record(str, "What a build made, as JSON")
 
 
-class ActiveRagdollObject(
-    MotionStack,
-    effects.HitSettings,
-    effects.AttachmentSettings,
-    Drive,
-    bpy.types.PropertyGroup,
-):
+class ActiveRagdollObject(MotionStack, effects.HitSettings, effects.AttachmentSettings, Drive, bpy.types.PropertyGroup):
     """Settings of a character."""
 
     rotation_weight: share("Rotation", "How strongly the bodies' orientations follow the animation: 1 exactly, 0 limp",
@@ -130,7 +106,7 @@ class ActiveRagdollObject(
     key_tolerance: number("Key Tolerance", "Largest deviation that the removal of keys may cause when baking, in "
         "degrees and in thousandths of the character's height; 0 keeps every frame", min=0.0, max=10.0)
 
-    version: record(int, "Layout that the settings were stored with", FILE)
+    version: record(int, "Layout that the settings were stored with", declare.FILE)
     is_ragdoll: record(bool)
     muted: record(bool, "The result is baked to keyframes")
     layout_changed: record(bool, "Settings changed that need a new build")
@@ -139,8 +115,8 @@ class ActiveRagdollObject(
     collection: record(bpy.types.Collection)
     scene: record(bpy.types.Scene)
     source: record(bpy.types.Object)
-    motion_scene: record(bpy.types.Scene, of=STACK_RECORD)
-    motion_collection: record(bpy.types.Collection, of=STACK_RECORD)
+    motion_scene: record(bpy.types.Scene, of=declare.STACK_RECORD)
+    motion_collection: record(bpy.types.Collection, of=declare.STACK_RECORD)
 
     baked_action: record(bpy.types.Action)
     old_action: record(bpy.types.Action)
@@ -170,10 +146,10 @@ class ActiveRagdollObject(
         """Scale of the character in the world when the ragdoll was built."""
         return built.record(self.collection)["scale"]
 
-    run_state: choice("Run", STATES, None, "How far the simulation is", kind=DERIVED, override=set(),
+    run_state: choice("Run", STATES, None, "How far the simulation is", kind=declare.DERIVED, override=set(),
         get=lambda self: _place_of(runtime.state_of(self.id_data)))
     state: choice("State", (*STATES, *effects.PHASES), None, "What the ragdoll is doing; with a recovery its state at "
-        "the frame shown", kind=DERIVED, override=set(),
+        "the frame shown", kind=declare.DERIVED, override=set(),
         get=lambda self: _place_of(records.phase_of(self.id_data) or runtime.state_of(self.id_data)))
 
 
@@ -191,12 +167,12 @@ class ActiveRagdollScene(bpy.types.PropertyGroup):
     cache_start: record(int)
     cache_end: record(int)
     cache_saved: record(bool)
-    cache_good: record(int, "Last frame of the baked cache that is good", SHOT)
-    cache_is_ours: record(bool, "The baked cache was made by a run", SHOT)
+    cache_good: record(int, "Last frame of the baked cache that is good", declare.SHOT)
+    cache_is_ours: record(bool, "The baked cache was made by a run", declare.SHOT)
     source: record(bpy.types.Scene)
     overrides: record(str, "Settings of characters with a library override, as JSON")
     is_source: record(bool)
-    version: record(int, "Layout that the settings were stored with", FILE)
+    version: record(int, "Layout that the settings were stored with", declare.FILE)
 
     @property
     def has_characters(self) -> bool:
@@ -211,7 +187,7 @@ def take_registries() -> None:
     """Declare what the laws of drives and the kinds of entries have as settings; before classes are registered."""
     _declare_drives()
     made = {name: own for kind in entries.kinds() for name, own in kind.declared().items()}
-    declare_in(MotionStack, made | {"motion_order": items(ActiveRagdollMotionKind)})
+    declare.declare_in(MotionStack, made | {"motion_order": items(ActiveRagdollMotionKind)})
 
 
 def _declare_drives() -> None:
@@ -227,8 +203,8 @@ def _declare_drives() -> None:
         limits = {"min": factor.lowest, "max": factor.highest}
         words = factor.title, factor.description
         factors[factor.setting] = number(*words, 1.0, keyed=True, group="weights", needs=READ, **limits)
-    declare_in(Drive, own)
-    declare_in(DriveFactors, factors)
+    declare.declare_in(Drive, own)
+    declare.declare_in(DriveFactors, factors)
 
 
 OWNERS = {
@@ -243,7 +219,7 @@ def classes() -> tuple:
     """What is to be registered, inner groups first."""
     return (
         *(group for kind in entries.kinds() for group in kind.classes),
-        *classes_of(effects),
+        *declare.classes_of(effects),
         ActiveRagdollMotionKind,
         *OWNERS.values(),
     )

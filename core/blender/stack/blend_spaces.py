@@ -3,26 +3,15 @@
 import itertools
 import math
 from contextlib import nullcontext
-from functools import cached_property
 
 import numpy as np
 from mathutils.geometry import delaunay_2d_cdt
 
 from ... import quaternion
-from ...anatomy import roles
-from ...anatomy.axes import of_role
 from ...errors import RagdollError
-from ...motion.blend_space import (
-    Axis,
-    BlendSpace1D,
-    BlendSpace2D,
-    SpacePlayer,
-    ground_direction,
-    mesh_space_pose,
-    yaw_pitch,
-)
+from ...motion import blend_space
+from ...motion.blend_space import Axis, BlendSpace1D, BlendSpace2D, SpacePlayer
 from ...motion.clip import MARKERS
-from ...motion.look_at.chain import upright_axes
 from ...motion.stack import point_to_model
 from ..rig.action_library import Library, fingerprint
 from ..runtime import STATE
@@ -118,12 +107,12 @@ class Spaces:
 
     Attributes:
         players: by the space's name; for its use as an aim offset, by "name (aim)".
-        inputs: the readers of their inputs, by the same keys. facing: where the character faces.
+        inputs: the readers of their inputs, by the same keys.
         notes: which samples are left out and why, by the name of the space.
     """
 
     def __init__(self, obj, library) -> None:
-        self._obj, self._library, self.facing = obj, library, Facing(library)
+        self._obj, self._library = obj, library
         self.players: dict = {}
         self.inputs: dict = {}
         self.notes: dict[str, str] = {}
@@ -142,7 +131,7 @@ class Spaces:
         if key not in self.players:
             try:
                 self.players[key] = self._make(self._obj.active_ragdoll.blend_spaces[found[0]], aim)
-                self.inputs[key] = SpaceInputs(self._obj, found[0], self.facing)
+                self.inputs[key] = SpaceInputs(self._obj, found[0], self._library)
             except RagdollError as error:
                 self.players.pop(key, None)
                 raise RagdollError(f'blend space "{name}": {error}') from error
@@ -158,7 +147,7 @@ class Spaces:
                 continue
             try:
                 if aim:
-                    mesh_space_pose(label, clip)
+                    blend_space.mesh_space_pose(label, clip)
                 clips.append(clip)
                 speeds.append(sample.speed)
             except RagdollError as error:
@@ -167,15 +156,8 @@ class Spaces:
             raise RagdollError("; ".join(wrong.values()))
         if wrong:
             self.notes[space.name] = "; ".join(f"{text}; it is left out" for text in wrong.values())
-        return SpacePlayer(
-            space.name,
-            places_of(space, wrong),
-            clips,
-            aim=aim,
-            speeds=speeds,
-            sync=space.sync,
-            smoothing=(space.x.smoothing, space.y.smoothing),
-        )
+        how = {"aim": aim, "speeds": speeds, "sync": space.sync, "smoothing": (space.x.smoothing, space.y.smoothing)}
+        return SpacePlayer(space.name, places_of(space, wrong), clips, **how)
 
     def _clip(self, space, sample):
         if sample.single:
@@ -199,42 +181,11 @@ class Spaces:
         return values
 
 
-class Facing:
-    """The directions of a character and the bones that measurements use, found when first asked for."""
-
-    def __init__(self, library) -> None:
-        self._library = library
-
-    @cached_property
-    def axes(self) -> tuple:
-        """Forward and up, unit vectors [3] in armature space; -Y and Z if they cannot be recognised."""
-        forward, up = upright_axes(self._library.rig, self._library.anatomy)
-        return (np.array([0.0, -1.0, 0.0]), np.array([0.0, 0.0, 1.0])) if forward is None else (forward, up)
-
-    @property
-    def rig(self):
-        """The character's skeleton and bind pose."""
-        return self._library.rig
-
-    def pelvis(self) -> str:
-        """Name of the bone whose speed is measured: the pelvis, otherwise the root with the most bones below it."""
-        obj = self._library.obj
-        found = of_role(self._library.anatomy, roles.PELVIS)
-        if found:
-            return obj.data.bones[found[0]].name
-        return max((b for b in obj.data.bones if b.parent is None), key=lambda b: len(b.children_recursive)).name
-
-    def head(self) -> str:
-        """Name of the bone from which a target is seen; "" without a head."""
-        found = of_role(self._library.anatomy, roles.HEAD)
-        return self._library.obj.data.bones[found[0]].name if found else ""
-
-
 class Mover:
     """Measures speed and direction of an object or bone from frame to frame."""
 
-    def __init__(self, name: str, obj, bone: str, facing: Facing) -> None:
-        self._name, self._obj, self._bone, self._facing = name, obj, bone, facing
+    def __init__(self, name: str, obj, bone: str, library: Library) -> None:
+        self._name, self._obj, self._bone, self._library = name, obj, bone, library
         self._seen: dict[int, np.ndarray] = {}
         self._direction: dict[int, float] = {}
 
@@ -253,14 +204,14 @@ class Mover:
     def direction(self, reader) -> float:
         """Angle from where it faces to where it moves [deg]; the last one while it stands still."""
         matrix = self._place(reader, reader.frame)
-        forward = self._facing.axes[0]
+        forward = self._library.facing[0]
         if self._bone and self._obj == reader.obj:
-            rig = self._facing.rig
+            rig = self._library.rig
             turned = quaternion.rotate(quaternion.conjugate(rig.bind_rotations[rig.index[self._bone]]), forward)
             forward = matrix[:3, :3] @ turned
         else:
             forward = matrix[:3, :3] @ forward
-        found = ground_direction(self.velocity(reader), forward)
+        found = blend_space.ground_direction(self.velocity(reader), forward)
         result = self._direction.get(reader.frame - 1, 0.0) if found is None else math.degrees(found)
         self._direction = {reader.frame: result}
         return result
@@ -278,31 +229,26 @@ class Mover:
 class SpaceInputs:
     """Reads the inputs of one blend space."""
 
-    def __init__(self, obj, index: int, facing: Facing) -> None:
-        self._obj, self._index, self._facing = obj, index, facing
+    def __init__(self, obj, index: int, library: Library) -> None:
+        self._obj, self._index, self._library = obj, index, library
         settings = obj.active_ragdoll.blend_spaces[index]
         axes = ("x", "y")[: 1 if settings.dimensions == "1D" else 2]
         self._axes = axes
         self._kinds = [getattr(settings, axis).input for axis in axes]
-        self._mover = None
+        self.mover = None  # where a frame's input depends on the one before
         if {"SPEED", "DIRECTION"} & set(self._kinds):
             other = settings.measured_object
-            bone = settings.measured_bone or ("" if other is not None else facing.pelvis())
+            bone = settings.measured_bone or ("" if other is not None else library.pelvis())
             if other is not None:
                 world_reader.follow(obj, other)
-            self._mover = Mover("what is measured", other or obj, bone, facing)
+            self.mover = Mover("what is measured", other or obj, bone, library)
         self._aims = bool({"YAW", "PITCH"} & set(self._kinds))
         if self._aims:
             if settings.target is None:
                 raise RagdollError("yaw and pitch lead to a target, and it has none")
             world_reader.follow(obj, settings.target)
-            self._aim_bone = settings.aim_bone or facing.head()
+            self._aim_bone = settings.aim_bone or library.head()
         self._target = settings.target.name if settings.target is not None else ""
-
-    @property
-    def is_measured(self) -> bool:
-        """Whether a frame's input depends on the one before."""
-        return self._mover is not None
 
     def read(self, reader) -> tuple:
         """The inputs at the coming frame. Raises RagdollError if something that is read is missing."""
@@ -310,15 +256,15 @@ class SpaceInputs:
         if own.show_preview:
             return tuple(getattr(own, axis).preview for axis in self._axes)
         live = reader.settings.blend_spaces[self._index]
-        if self._mover is not None and own.measured_name and own.measured_object is None:
+        if self.mover is not None and own.measured_name and own.measured_object is None:
             raise RagdollError(f"the object '{own.measured_name}' that it is measured of was deleted")
         if self._aims and own.target is None:
             raise RagdollError(f"its target '{self._target}' was deleted")
         angles = self._angles(reader, own) if self._aims else (0.0, 0.0)
         read = {
             "VALUE": lambda axis: getattr(live, axis).value,
-            "SPEED": lambda _axis: self._mover.speed(reader),
-            "DIRECTION": lambda _axis: self._mover.direction(reader),
+            "SPEED": lambda _axis: self.mover.speed(reader),
+            "DIRECTION": lambda _axis: self.mover.direction(reader),
             "YAW": lambda _axis: angles[0],
             "PITCH": lambda _axis: angles[1],
         }
@@ -327,11 +273,11 @@ class SpaceInputs:
     def _angles(self, reader, own) -> tuple[float, float]:
         target = reader.point("yaw and pitch", own.target, own.target_bone)
         eye = reader.point("yaw and pitch", self._obj, self._aim_bone)
-        forward, up = self._facing.axes
+        forward, up = self._library.facing
         towards = point_to_model(target, reader.world) - point_to_model(eye, reader.world)
         if not np.any(towards):
             return 0.0, 0.0
-        yaw, pitch = yaw_pitch(towards, forward, up)
+        yaw, pitch = blend_space.yaw_pitch(towards, forward, up)
         return math.degrees(yaw), math.degrees(pitch)
 
 

@@ -45,7 +45,7 @@ class PoseStack:
         if self.keyed:
             at_frame.carry(obj)
         tidy(source.scene_of(obj))
-        self._rest = clips.rig_rest(obj)
+        self._rest = clips.RigRest(obj)
         skeleton = self._rest.skeleton
         self.rig = Rig(skeleton, self._rest.bind)
         self.entries, self.problems = entries.of(obj, self.rig)
@@ -109,9 +109,8 @@ class PoseStack:
         if changed.any():
             self._touched |= changed
             # Bones that no entry touched keep their matrices to the last bit, shear included.
-            local[changed] = pose_space.compose_matrices(
-                after.positions[changed], after.rotations[changed], after.scales[changed]
-            )
+            parts = (after.positions, after.rotations, after.scales)
+            local[changed] = pose_space.compose_matrices(*(part[changed] for part in parts))
             matrices = pose_space.local_to_model_matrices(skeleton, local)[skeleton.from_level]
         return matrices, self._basis(matrices, local[skeleton.from_level]), states
 
@@ -145,10 +144,7 @@ class PoseStack:
 
 
 def _with_extent(matrices: np.ndarray) -> np.ndarray:
-    """Matrices [n, 4, 4] in which bones that are scaled to zero, to hide them, keep a hundred-thousandth of their size.
-
-    The stack and Blender divide by a parent's size, so a child needs a parent of some size.
-    """
+    """Matrices [n, 4, 4] in which bones scaled to zero keep some size: the stack and Blender divide by a parent's."""
     result = matrices.copy()
     rows = np.flatnonzero(np.isfinite(matrices).all(axis=(1, 2)))
     turned, sizes, axes = np.linalg.svd(matrices[rows, :3, :3])
@@ -200,6 +196,9 @@ def show(scene, done=(), known=None) -> None:
         done: names of characters that a run has posed already.
         known: those that may be posed; without, all that have their motion stack in the scene.
     """
+    hidden = scene.active_ragdoll.source
+    if done and hidden is not None and len(armatures(hidden.objects)) <= len(done):
+        return  # nobody else has a source: looking through all objects of the scene takes long
     todo = [obj for obj in (characters(scene) if known is None else known) if obj.name not in done]
     # Before the evaluation, because making a stack may link objects into the hidden scene.
     stacks = [(obj, found) for obj in todo if (found := of(obj)) is not None]
@@ -223,7 +222,9 @@ def show_guests(scene) -> None:
     sharing = built.duplicates("motion_collection")
     still = [obj for obj in found if obj in sharing or of(obj) is None]
     for obj in still:
-        source.mute_constraints(obj)
+        for _bone, constraint in source.own_constraints(obj):  # there is nothing that they could copy
+            if not constraint.mute:
+                constraint.mute = True
     show(scene, known=[obj for obj in found if obj not in still])
 
 
@@ -255,12 +256,6 @@ def store_seen(scene) -> None:
         }
         if rows:
             obj.active_ragdoll.seen = json.dumps(rows)
-
-
-def drop_seen(scene) -> None:
-    """Forget what `store_seen` stored, when the shot is not simulated any more."""
-    for obj in characters(scene):
-        obj.active_ragdoll.property_unset("seen")
 
 
 def _stored_seen(obj) -> dict:

@@ -100,9 +100,8 @@ def drop(obj) -> None:
 def _take_away(obj) -> None:
     settings = obj.active_ragdoll
     scene, collection = settings.motion_scene, settings.motion_collection
-    own = all(
-        o == obj or o.active_ragdoll.motion_collection != collection for o in armature.armatures(bpy.data.objects)
-    )
+    others = (o.active_ragdoll for o in armature.armatures(bpy.data.objects) if o != obj)
+    own = all(other.motion_collection != collection for other in others)
     with STATE.writing():
         source.remove_constraints(obj, source.TARGET_NAME)
         if own:
@@ -143,18 +142,6 @@ def list_of(obj, what: str):
     return None if owner is None else getattr(owner, what)
 
 
-def active_index(obj, what: str) -> int:
-    """Which item of a list is meant; -1 where there is none."""
-    owner = owner_of(obj, what)
-    return -1 if owner is None else lists.active_index(owner, what)
-
-
-def active_item(obj, what: str):
-    """The item of a list that is meant; None where there is none."""
-    owner = owner_of(obj, what)
-    return None if owner is None else lists.active_item(owner, what)
-
-
 def add(obj, scene, what: str, bone: str = ""):
     """Add an item and make it the active one; the character gets its motion stack where it has none.
 
@@ -176,26 +163,28 @@ def add(obj, scene, what: str, bone: str = ""):
     return items[len(items) - 1]
 
 
-def remove(obj, what: str, index: int | None = None) -> None:
-    """Remove an item, the active one when not told which; with the last of all the motion stack goes too.
+def remove(obj, what: str) -> None:
+    """Remove the active item; with the last of all the motion stack goes too.
 
     Raises RagdollError: there is none, or the character is baked.
     """
-    index = active_index(obj, what) if index is None else index
-    if not 0 <= index < len(list_of(obj, what) or ()):
+    owner, items = owner_of(obj, what), list_of(obj, what) or ()
+    index = lists.active_index(owner, what) if owner is not None else -1
+    if not 0 <= index < len(items):
         raise RagdollError(f"'{obj.name}': there is nothing to remove")
     refuse_baked(obj)
-    lists.remove_item(owner_of(obj, what), what, index)
+    lists.remove_item(owner, what, index)
     runtime.settings_changed(obj)
     drop_if_idle(obj)
 
 
 def move(obj, what: str, step: int) -> bool:
     """Move the active item up (-1) or down (1); whether there was room."""
-    index = active_index(obj, what)
+    owner = owner_of(obj, what)
+    index = -1 if owner is None else lists.active_index(owner, what)
     if index < 0 or not 0 <= index + step < len(list_of(obj, what)):
         return False
-    lists.move_item(owner_of(obj, what), what, index, index + step)
+    lists.move_item(owner, what, index, index + step)
     runtime.settings_changed(obj)
     return True
 
@@ -286,12 +275,8 @@ def appended_action(path: str, name: str):
 def pose_action(obj, name: str):
     """A new action of one frame: the pose that the character shows now. Raises RagdollError: no armature."""
     check_armature(obj)
-    graph = bpy.context.view_layer.depsgraph
-    evaluated = obj.evaluated_get(graph)
-    bases = [
-        armature.converted(bone.bone, bone.matrix, bone.parent and bone.parent.matrix, invert=True)
-        for bone in evaluated.pose.bones
-    ]
+    posed = obj.evaluated_get(bpy.context.view_layer.depsgraph).pose.bones
+    bases = [armature.converted(b.bone, b.matrix, b.parent and b.parent.matrix, invert=True) for b in posed]
     location, rotation, scale = keyframes.decompose(np.array(bases)[None])
     action, slot = action_channels.new_action_for(obj, name)
     curves = action_channels.channels_of(action, slot, ensure=True).fcurves

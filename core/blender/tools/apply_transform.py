@@ -38,17 +38,24 @@ def apply_transform(obj, scene, parts=PARTS) -> list[str]:
     size, by_path = _factors(obj, applied)
     curves = _curves(obj, by_path)
     if abs(size - 1.0) > 1e-6:
-        notes += _left_alone(obj, by_path, curves)
+        notes += _left_alone(obj, curves)
     settings = obj.active_ragdoll
     with STATE.writing():
         is_ragdoll, has_stack = settings.is_ragdoll, settings.target_armature is not None
         chosen = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones], dtype=bool)
         if is_ragdoll:
+            build.plan_of(obj, scene, chosen, uneven=True)  # which may be refused
             remove.remove_all([obj], keep_world=settings.scene == scene)
         if has_stack:
             stack_edits.drop(obj)
         _apply(obj, parts, rest, applied)
-        _scale_along(obj, size, by_path, curves)
+        for bone in obj.pose.bones:
+            bone.location = np.array(bone.location) * by_path[action_channels.bone_path(bone.name, "location")]
+        for owner in (obj, *obj.pose.bones):
+            for group, name, _said in _lengths(owner):
+                setattr(group, name, _scaled(getattr(group, name), size))
+        for curve, factor in curves:
+            _change(curve, factor)
         scene.view_layers[0].update()  # a build reads meshes by where they stand
         if has_stack:
             stack_edits.ensure(obj, scene)
@@ -79,10 +86,7 @@ def _check(obj, scene) -> None:
 
 # ---- what is applied ------------------------------------------------------------------------------------------------
 def _applicable(obj, wanted) -> tuple[list[str], list[str]]:
-    """The wanted parts up to the first one that must stay, and why that must.
-
-    Raises RagdollError: nothing can be applied.
-    """
+    """The wanted parts up to the first one that must stay, and why that must."""
     pieces, reason, found = _pieces(obj), "", []
     wanted = [part for part in PARTS if part in wanted and not np.allclose(pieces[part], np.eye(4), atol=1e-7)]
     if not wanted:
@@ -107,13 +111,10 @@ def _reason_to_stay(obj, part: str) -> str:
         return f"its {part} is driven"
     for group, name, said in declare.walk(obj.active_ragdoll) if part != "scale" else ():
         spaces = [other for other in declare.names(type(group)) if other.endswith("_space")]
-        if said.own_units and any(_acts(group, other) and getattr(group, other) in _OF_ARMATURE for other in spaces):
+        acting = [o for o in spaces if getattr(group, o.replace("_space", "_mode"), "") != "IGNORE"]
+        if said.own_units and any(getattr(group, other) in _OF_ARMATURE for other in acting):
             return f"'{name}' of an entry counts in the armature's space"
     return ""
-
-
-def _acts(group, space: str) -> bool:
-    return getattr(group, space.replace("_space", "_mode"), "") != "IGNORE"
 
 
 def _moves(curve, part: str) -> bool:
@@ -174,10 +175,7 @@ def _seat(obj, child) -> Matrix:
 
 # ---- what scales along ----------------------------------------------------------------------------------------------
 def _factors(obj, applied) -> tuple[float, dict]:
-    """How much lengths in a character's own units change; by data path the same for what may be keyed [3].
-
-    A bone's location is along its own axes. On an unevenly scaled character each axis takes its own share.
-    """
+    """How much lengths in a character's own units change; by data path the same for what may be keyed, by axis [3]."""
     linear = np.array(applied.to_3x3(), dtype=float)
     size = float(np.cbrt(np.linalg.det(linear)))
     grown = np.linalg.norm(linear @ values_of(obj.data.bones, "matrix_local", 4, 4)[:, :3, :3], axis=1)
@@ -191,7 +189,7 @@ def _lengths(owner) -> list[tuple]:
     return [one for one in declare.walk(owner.active_ragdoll) if one[2].own_units and _space(*one[:2]) != "WORLD"]
 
 
-def _left_alone(obj, by_path: dict, curves) -> list[str]:
+def _left_alone(obj, curves) -> list[str]:
     """A note on bones whose drivers, F-curve modifiers or constraints state lengths: nobody knows how these scale."""
     found = {curve.data_path for curve, _factor in curves if any(m.type != "CYCLES" for m in curve.modifiers)}
     found |= {curve.data_path for curve in obj.animation_data.drivers} if obj.animation_data is not None else set()
@@ -208,10 +206,7 @@ def _space(group, name: str) -> str:
 
 
 def _curves(obj, by_path: dict) -> list[tuple]:
-    """The curves that scale along, of all actions that a character or its motion stack plays, each with its factor.
-
-    Raises RagdollError: another character plays one of these actions, or it is linked.
-    """
+    """The curves that scale along, of all actions that a character or its motion stack plays, each with its factor."""
     playing = {(action, slot) for action, slot, _strip in action_channels.playing(obj)}
     played = action_channels.played(obj.animation_data) if obj.animation_data is not None else set()
     pointed = {getattr(group, name) for group, name, said in declare.walk(obj.active_ragdoll) if said.points}
@@ -231,16 +226,6 @@ def _curves(obj, by_path: dict) -> list[tuple]:
             whose = "is linked" if action.library is not None else f"also moves '{others[0].name}'"
             raise RagdollError(f"The action '{action.name}' of '{obj.name}' {whose}: make it single-user first")
     return found
-
-
-def _scale_along(obj, size: float, by_path: dict, curves) -> None:
-    for bone in obj.pose.bones:
-        bone.location = np.array(bone.location) * by_path[action_channels.bone_path(bone.name, "location")]
-    for owner in (obj, *obj.pose.bones):
-        for group, name, _said in _lengths(owner):
-            setattr(group, name, _scaled(getattr(group, name), size))
-    for curve, factor in curves:
-        _change(curve, factor)
 
 
 def _scaled(value, factor: float):

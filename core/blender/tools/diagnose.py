@@ -68,13 +68,16 @@ def situation(obj, scene) -> Situation:
     pieces = [solids_of(part.body) for part in parts]
     first, _last = world.shot_range(scene)
     pose = BindPose(obj, np.eye(4))
-    standing["sizes"] = np.array([_size(own_pieces) for own_pieces in pieces])
+    standing["sizes"] = np.array([float(np.ptp(_corners(own), axis=0).max()) for own in pieces])
+    excess = np.zeros(len(parts))
+    for row, _name, _settings, _turns, beyond in _excesses(obj, scene, first, first):
+        excess[row] = beyond.max()
     if settings.self_collision:
         shapes = [joined(own, own[0].axes) if len(own) > 1 else own[0] for own in pieces]
         standing["overlaps"] = diagnosis.overlaps(shapes, parents, _told_apart(settings))
     return Situation(
         **standing,
-        excess=_first_excess(obj, scene, first),
+        excess=excess,
         scale_range=_scale_range(obj, scene),
         excluded=[layer.name for layer in _excluded(settings, scene, outermost=True)],
         left_over=built.left_over(scene),
@@ -135,11 +138,6 @@ def _refusals(obj, scene) -> dict:
 
 
 # ---- bodies ---------------------------------------------------------------------------------------------------------
-def _size(pieces) -> float:
-    """Largest side [m] of a body's box."""
-    return float(np.ptp(_corners(pieces), axis=0).max())
-
-
 def _corners(pieces) -> np.ndarray:
     """Points [k, 3], along the axes of a body, whose box is that of the body."""
     points = []
@@ -209,14 +207,6 @@ def _told_apart(settings) -> set:
 
 
 # ---- the shot -------------------------------------------------------------------------------------------------------
-def _first_excess(obj, scene, first: int) -> np.ndarray:
-    """By how much the first pose exceeds each joint's limits [m] [rad]."""
-    result = np.zeros(len(obj.active_ragdoll.parts))
-    for row, _name, _settings, _turns, excess in _excesses(obj, scene, first, first):
-        result[row] = excess.max()
-    return result
-
-
 def _scale_range(obj, scene) -> tuple[float, float]:
     """Smallest and largest scale of a character in the shot, by the keys of its own and its parents' scale."""
     low = high = 1.0
@@ -285,8 +275,15 @@ def remedy(obj, scene, kind: str, bones=()) -> None:
         setattr(owner, name, value)
     if kind == diagnosis.DISABLED:
         _enable(obj, scene)
-    elif kind == diagnosis.TINY:
-        return _merge(obj, scene, bones)
+    elif kind == diagnosis.TINY:  # their parents' bodies carry them
+        parents = {part.bone: part.parent for part in settings.parts}
+        unknown = [name for name in bones if name not in parents]
+        if unknown:
+            raise RagdollError(f"Bone '{unknown[0]}' of '{obj.name}' has no body")
+        merged = {name for name in bones if parents[name]}
+        chosen = [bone.active_ragdoll.simulate and bone.name not in merged for bone in obj.pose.bones]
+        build.build(obj, scene, np.array(chosen, dtype=bool))
+        return
     for bone in bones if kind == diagnosis.OUTSIDE else ():
         body_objects.reset_body(obj, bone)
     if kind == diagnosis.OUTSIDE:
@@ -308,17 +305,6 @@ def _enable(obj, scene) -> None:
 
     obj.hide_viewport = False
     enable(view_layers.stepping_layer(scene).layer_collection)
-
-
-def _merge(obj, scene, bones) -> None:
-    """Build anew without bodies of some bones; their parents' bodies carry them."""
-    parents = {part.bone: part.parent for part in obj.active_ragdoll.parts}
-    unknown = [name for name in bones if name not in parents]
-    if unknown:
-        raise RagdollError(f"Bone '{unknown[0]}' of '{obj.name}' has no body")
-    merged = {name for name in bones if parents[name]}
-    chosen = [bone.active_ragdoll.simulate and bone.name not in merged for bone in obj.pose.bones]
-    build.build(obj, scene, np.array(chosen, dtype=bool))
 
 
 # ---- every frame against the limits ---------------------------------------------------------------------------------

@@ -7,16 +7,15 @@ from ...anatomy.roles import GENERIC
 from ...errors import RagdollError
 from ...motion.stack import Rig
 from ...ragdoll import diagnosis
-from ...ragdoll.diagnosis import ERROR, INFO, WARNING, Finding
+from ...ragdoll.diagnosis import ERROR, INFO, REBUILD, WARNING, Finding
 from .. import interface, preferences
 from ..physics import built, ground, world
-from ..rig.clips import rig_rest
+from ..rig.clips import RigRest
 from ..run import get_up
 from ..runtime import STATE
 from . import diagnose
 
 RANK = (ERROR, WARNING, INFO)
-REBUILD = "build", {"bones": "KEEP"}, "Rebuild"
 SIMULATE = "simulate", {}, "Simulate"
 STATES = {
     "READY": ("Ready: play from frame {first}, or simulate", *SIMULATE),
@@ -34,19 +33,15 @@ def notices(obj, scene) -> list[Finding]:
     Args:
         obj: a character, with a ragdoll or without one; None where none is chosen. scene: the one that is shown.
     """
-    found = list(_of_scene(scene))
+    first, last = world.shot_range(scene)
+    found = diagnosis.left_over(built.left_over(scene))
+    if last <= first:
+        found.append(Finding("", ERROR, f"The range {first} to {last} has no frame to simulate", ""))
     if obj is None:
         found.append(Finding("", INFO, interface.why_not(None), ""))
     else:
         found += _of_character(obj, obj.active_ragdoll.scene or scene)
     return sorted(found, key=lambda finding: RANK.index(finding.severity))
-
-
-def _of_scene(scene):
-    first, last = world.shot_range(scene)
-    yield from diagnosis.left_over(built.left_over(scene))
-    if last <= first:
-        yield Finding("", ERROR, f"The range {first} to {last} has no frame to simulate", "")
 
 
 def _of_character(obj, scene):
@@ -59,16 +54,8 @@ def _of_character(obj, scene):
     for text in STATE.warnings.get(obj.name, ()):  # what the run goes on without
         yield Finding("", WARNING, text, "")
     if state == "NONE":
-        yield Finding(
-            "",
-            INFO,
-            "Build gives it bodies and joints",
-            "",
-            (),
-            "build",
-            {"bones": preferences.chosen("bones")},
-            "Build",
-        )
+        build = "build", {"bones": preferences.chosen("bones")}, "Build"
+        yield Finding("", INFO, "Build gives it bodies and joints", "", (), *build)
         return
     if state not in ("BAKED", "ELSEWHERE"):
         yield from _of_ragdoll(obj, scene, state)
@@ -109,7 +96,7 @@ def _no_way_up(obj) -> str:
     if not (group.enabled and get_up.is_planned(group)):
         return ""
     if STATE.upright.get(obj.name, ("",))[0] != build:
-        rest, reason = rig_rest(obj), ""
+        rest, reason = RigRest(obj), ""
         try:
             get_up.biped(obj, Rig(rest.skeleton, rest.bind))
         except RagdollError as error:

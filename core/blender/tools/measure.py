@@ -234,11 +234,9 @@ class Worst:
                 points = values_of(part.body.data.vertices, "co", 3).astype(float)
                 points = points @ (into @ matrix)[:3, :3].T + (into @ matrix)[:3, 3]
                 inside = points[np.all((points > low - room) & (points < high + room), axis=1)]
-                self._keep_deepest(shown, inside, scale, part.bone, other.name)
-
-    def _keep_deepest(self, shown, points, scale: float, bone: str, name: str) -> None:
-        for point in points:
-            found, place, normal, _index = shown.closest_point_on_mesh(point)
-            depth = -float((point - np.array(place)) @ np.array(normal)) * scale if found else 0.0
-            if depth > self._depth["value"]:
-                self._depth = {"value": depth, "bone": bone, "frame": self.frames[-1], "object": name}
+                for point in inside:
+                    found, place, normal, _index = shown.closest_point_on_mesh(point)
+                    depth = -float((point - np.array(place)) @ np.array(normal)) * scale if found else 0.0
+                    if depth > self._depth["value"]:
+                        of = {"bone": part.bone, "frame": self.frames[-1], "object": other.name}
+                        self._depth = {"value": depth, **of}

@@ -386,8 +386,3 @@ def remove_own(name: str) -> None:
     path = own_folder() / f"{name}.json"
     with on_disk(path):
         path.unlink()
-
-
-def read_or_preset(text: str) -> Profile:
-    """The file of a path that ends in .json, else the preset of that name."""
-    return read(Path(text)) if text.lower().endswith(".json") else preset(text)

@@ -16,13 +16,13 @@ from ..runtime import STATE
 from ..settings import effects, lists
 from ..stack import stack_edits
 from . import health, viewport
+from .bone_tools import WEIGHTS
 
 STANDARD = 20.0  # [N s] of a blow that is seen, on a man of 70 kg
 BLAST = 10.0  # [N s] on each of his bodies at the origin of an explosion
 PUSH_TIME, KNOCK_OUT = 0.25, 1.5  # [s] of a push; times the threshold of a knock-out
 REGAIN_TIME = 0.5  # [s] in which weights come back
 FLOOR = 10.0  # times the height: half a floor's side
-WEIGHTS = ("rotation_weight", "translation_weight")
 
 
 def check_frame(scene, frame: int) -> None:
@@ -32,22 +32,25 @@ def check_frame(scene, frame: int) -> None:
         raise RagdollError(f"Frame {frame} is not within the shot, {first} to {last}: nothing of it would be seen")
 
 
-def struck_bone(obj, chosen) -> str:
+def struck_bone(obj, chosen, named: str = "") -> str:
     """A bone with a body: the active object's own where that is a body, the active one or the next above, else the
     heaviest.
 
     Args:
         chosen: the active object.
+        named: the bone that is asked for, if one is.
     """
     weights = {part.bone: part.body.rigid_body.mass for part in obj.active_ragdoll.parts if part.body is not None}
-    name = chosen.get(built.BONE) if chosen is not None else None
+    if named and named not in weights:
+        raise RagdollError(f"Bone '{named}' of '{obj.name}' has no body")
+    name = named or (chosen.get(built.BONE) if chosen is not None else None)
     bone = obj.data.bones.get(name) if name else obj.data.bones.active if obj.mode == "POSE" else None
     while bone is not None and bone.name not in weights:
         bone = bone.parent
     return bone.name if bone is not None else max(weights, key=weights.get)
 
 
-def push(obj, scene, bone: str, impulse, duration: float = PUSH_TIME) -> list[str]:
+def push(obj, scene, bone: str, impulse) -> list[str]:
     """Push a bone's body from the current frame on. Returns notes.
 
     Args:
@@ -55,7 +58,7 @@ def push(obj, scene, bone: str, impulse, duration: float = PUSH_TIME) -> list[st
     """
     strength = STANDARD * viewport.mass(obj) / masses.MASS
     return effects.add_hit(
-        obj, scene, bone, scene.frame_current, tuple(strength * np.asarray(impulse)), duration=duration
+        obj, scene, bone, scene.frame_current, tuple(strength * np.asarray(impulse)), duration=PUSH_TIME
     )
 
 

@@ -1,7 +1,5 @@
 """What the 3D view shows of characters, as data, and what is picked in it.
 
-The overlay shows ragdolls as built, where their bodies are, hits, attachments and look-at chains.
-
 A ragdoll's figure is read again when the ragdoll is built anew or, at a frame that is redrawn, when its bodies or
 limits were edited. No bpy object is kept: after an undo there might be another one behind the same address.
 """
@@ -20,7 +18,7 @@ from ...ragdoll import overlay
 from ..interface import characters
 from ..physics import body_objects, world
 from ..physics.joint_objects import joint_frames
-from ..rig.armature import array_of, pose_matrices, rigid, selected, values_of, with_ragdoll
+from ..rig.armature import armatures, array_of, pose_matrices, rigid, selected, values_of
 from ..rig.skinning import is_deformed_by
 from ..runtime import STATE, state_of
 
@@ -177,12 +175,8 @@ def selected_bodies(obj, bones: np.ndarray) -> np.ndarray:
 
 
 def shown(context, every: bool) -> list:
-    """The characters whose overlay is shown: all of the scene, or those that what is active or selected belongs to."""
-    if every:
-        found = context.scene.objects
-    else:
-        found = characters(context)
-    return with_ragdoll(found)
+    """Characters whose overlay is shown: all of the scene, or those that what is active or selected belongs to."""
+    return armatures(context.scene.objects) if every else characters(context)
 
 
 # ---- hits, explosions and attachments -------------------------------------------------------------------------------
@@ -198,7 +192,8 @@ def hit_lines(obj, scene, depsgraph) -> overlay.Lines | None:
     names = {part.bone: i for i, part in enumerate(parts)}
 
     def show(segments, color, entry, chosen):
-        away = _frames_away(entry, scene)
+        lasts = max(entry.duration * scene.render.fps / scene.render.fps_base, 1.0)
+        away = max(entry.frame - scene.frame_current, scene.frame_current - entry.frame - lasts, 0.0)
         opacity = max(BRIGHT * (1.0 - away / FADE), DIM if chosen else 0.0)
         if opacity > 0.0:
             ends.append(segments)
@@ -229,12 +224,6 @@ def _hit_place(part, matrix, hit, depsgraph) -> tuple[np.ndarray, np.ndarray]:
         there = _place(hit.target, "", depsgraph)[:3, 3] - point
         way = there / max(float(np.linalg.norm(there)), 1e-12) * float(np.linalg.norm(way))
     return point, way
-
-
-def _frames_away(entry, scene) -> float:
-    """How many frames before or after a hit or explosion the scene stands; 0 while it acts."""
-    lasts = max(entry.duration * scene.render.fps / scene.render.fps_base, 1.0)
-    return max(entry.frame - scene.frame_current, scene.frame_current - entry.frame - lasts, 0.0)
 
 
 def mass(obj) -> float:
@@ -272,12 +261,6 @@ def attachment_lines(obj, scene, depsgraph) -> overlay.Lines | None:
 
 
 # ---- look-at chains -------------------------------------------------------------------------------------------------
-def look_at_shown(context, every: bool) -> list:
-    """The characters whose chains are shown: all of the scene, or those that what is active or selected belongs to."""
-    found = context.scene.objects if every else characters(context)
-    return [obj for obj in found if obj.type == "ARMATURE" and len(obj.active_ragdoll.look_at)]
-
-
 def look_at_chains(obj, depsgraph) -> overlay.Lines | None:
     """The drawing of all chains of a character that act; None where it has none."""
     settings = obj.active_ragdoll

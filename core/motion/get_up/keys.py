@@ -8,6 +8,7 @@ those of a man of 1.8 m under the Earth's gravity. He rises over his left foot; 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -31,8 +32,8 @@ class Floor:
         """Its height under points [.., 3]."""
         return self.height + points[..., 0] * self.slope[0] + points[..., 1] * self.slope[1]
 
-    def seen_from(self, turn, origin) -> Floor:
-        """From a frame that stands turned [4] about the vertical at a point of the floor [3]."""
+    def seen_from(self, turn) -> Floor:
+        """From a frame that stands turned [4] about the vertical at any point of the floor."""
         slope = q.rotate(q.conjugate(turn), np.array([*self.slope, 0.0]))
         return Floor(0.0, (float(slope[0]), float(slope[1])))
 
@@ -155,7 +156,7 @@ class Clearances:
         return Clearances(
             front=reach(trunk, own.hip0, X, 0.065 * h),
             back=reach(trunk, own.hip0, -X, 0.065 * h),
-            knee=0.035 * h,
+            knee=float(np.clip(surface.extent(own.limbs[0, 1], np.zeros(3), X), 0.035 * h, 0.06 * h)),
             palm=float(np.clip(stiff(2, own.ways[2, 1]), 0.025 * h, 0.1 * h)),
             sole=sole,
             tuck=float(np.clip(kneeling, max(0.8 * length, 0.5 * sole) + 0.01 * h, 0.15 * h)),
@@ -164,9 +165,8 @@ class Clearances:
 
 def turned(yaw=0.0, pitch=0.0, roll=0.0) -> np.ndarray:
     """A delta [4] of angles in degrees: rolled about x, pitched (ahead positive) about y, turned about z."""
-    parts = (q.from_axis_angle(axis, np.radians(angle)) for axis, angle in ((Z, yaw), (Y, pitch), (X, roll)))
-    first, second, third = parts
-    return q.multiply(first, q.multiply(second, third))
+    parts = (q.from_axis_angle(axis, np.radians(angle)) for axis, angle in ((X, roll), (Y, pitch), (Z, yaw)))
+    return reduce(lambda turn, part: q.multiply(part, turn), parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +176,6 @@ class Key:
     name: str
     seconds: float  # from the key before
     posture: Posture
-    loose: tuple = ()  # limbs that come to it moving at their joints
 
 
 class Author:
@@ -186,7 +185,7 @@ class Author:
         self.own, self.room = own, room
         self.unit = own.height / HEIGHT
 
-    def key(self, name, seconds, hip, trunk, legs, arms, loose=()) -> Key:
+    def key(self, name, seconds, hip, trunk, legs, arms) -> Key:
         """A key of a hip's place, pitches or deltas of the trunk, and (end, pole, delta) of the limbs, left first."""
         deltas = [part if np.ndim(part) else turned(0.0, part) for part in trunk]
         ends, poles, turns = zip(*legs, *arms, strict=True)
@@ -194,7 +193,7 @@ class Author:
             np.array(hip, float), np.stack(deltas), np.array(ends, float), unit(np.array(poles, float)),
             np.stack(turns), q.identity((4,)),
         )  # fmt: skip
-        return Key(name, seconds, posture, loose)
+        return Key(name, seconds, posture)
 
     def pair(self, end, pole, delta) -> list:
         """The same for both sides: the y of places and poles counts outwards, `delta` is a function of the sign."""
@@ -262,7 +261,7 @@ class Author:
         thigh, shank, arm = own.upper[0], own.lower[0], own.arm
         z, knee = thigh * 0.98 + room.knee, room.sole + shank * 0.98
         front = ((foot, own.hips * 1.2, room.sole), (1, 0.15, 0.3), turned(6))
-        on_knee = (foot - 0.05 * shank - 0.1 * arm, own.hips + 0.02 * self.unit, knee + room.knee + 0.06 * arm)
+        on_knee = (foot - 0.05 * shank - 0.1 * arm, own.hips + 0.02 * self.unit, knee + room.knee + 0.12 * arm)
         beside = (hip + 0.35 * arm, -own.shoulder - 0.12 * arm, z + 0.05 * own.trunk)
         arms = [
             (on_knee, (-0.5, 1, 0.2), self.palm(1, -10)), (beside, (-1, -0.6, 0), self.hanging(-1, turned(0, -45)))
@@ -274,7 +273,7 @@ class Author:
             turned(0, 45),
         )
         hip = (foot - 0.38 * thigh, 0.25 * own.hips, 0.66 * own.leg + room.sole)
-        on_knee = (foot + 0.02 * self.unit - 0.32 * arm, own.hips * 1.05, room.sole + 0.95 * shank + 0.2 * arm)
+        on_knee = (foot + 0.02 * self.unit - 0.32 * arm, own.hips * 1.05, knee - 0.03 * shank + room.knee + 0.24 * arm)
         beside = (hip[0] + 0.3 * arm, -own.shoulder - 0.15 * arm, hip[2] + 0.02 * own.trunk)
         arms = [(on_knee, (-0.5, 1, 0.1), self.palm(1)), (beside, (-1, -0.4, 0), self.hanging(-1, turned(0, -30)))]
         keys.append(self.key("rise", 0.55, hip, (28, 46, 22), [front, swing], arms))

@@ -7,7 +7,7 @@ where the animation has it, the front foot follows, and the animation goes on fr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -73,12 +73,14 @@ def plan(
         raise RagdollError(f"the floor is too steep to get up from: {np.degrees(steep):.0f} degrees")
     lain = own.extract(*own.placed(lying))
     trunk = _trunk_of(lain)
-    strategy, sitting = _strategy(trunk)
+    upright, face = float(trunk.along[2]), float(trunk.forward[2])
+    sitting = upright > _STEEP and face > -0.3
+    strategy = SUPINE if sitting or (abs(upright) <= _STEEP and face > 0.0) else PRONE
     turn = _turn_to(heading(trunk))
     origin = lain.hip - Z * (lain.hip[2] - floor.under(lain.hip))
-    local = floor.seen_from(turn, origin)
+    local = floor.seen_from(turn)
     room, rng = Clearances.of(own, surface), np.random.default_rng(manner.seed)
-    right = _starts_right(own, lain.moved(q.conjugate(turn), np.zeros(3)), strategy, manner, rng)
+    right = _starts_right(lain.moved(q.conjugate(turn), np.zeros(3)), strategy, manner, rng)
     tempo = float(np.sqrt(own.height / HEIGHT * GRAVITY / (abs(gravity) or GRAVITY)))
     author = Author(own, room)
     written = author.prone() if strategy == PRONE else author.supine(sitting)
@@ -88,7 +90,7 @@ def plan(
     rhythm = manner.pace * (1.0 + (0.13 if manner.seed else 0.0) * rng.uniform(-1.0, 1.0, len(written) + 2))
 
     written = [_mirrored(key) if right else key for key in written]
-    written = [_laid(own, _unburdened(own, key, manner.held), local) for key in written]
+    written = [_laid(own, key, local, list(manner.held)) for key in written]
     risen = _mirrored(written[-1]) if right else written[-1]
 
     def course(seconds, times=None):
@@ -112,12 +114,14 @@ def plan(
     seconds = np.arange(frames + 1) / fps
     deep = surface.depths(own, *found.at(seconds), local)
     deep[:, 0] = np.maximum(deep[:, 0], deep[:, 1:3].min(axis=1))  # he rises with both feet
-    lift = _risen(np.minimum(deep, _RAISED * own.height), max(1, round(0.12 * tempo * fps)))
-    left = 1.0 - smooth_step((seconds - times[-2]) / (times[-1] - times[-2]))
-    deltas, places = found.at(seconds, lift * left[:, None])
+    reach = max(1, round(0.12 * tempo * fps))  # raised without edges in time, and not less than so
+    padded = np.pad(np.minimum(deep, _RAISED * own.height), [(2 * reach, 2 * reach), (0, 0)], mode="edge")
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 4 * reach + 1, axis=0)
+    lift = mean_around(windows.max(axis=-1), reach)
+    share = smooth_step((seconds - times[-2]) / (times[-1] - times[-2]))
+    deltas, places = found.at(seconds, lift * (1.0 - share)[:, None])
     deltas, places = q.multiply(turn, deltas), q.rotate(turn, places) + origin
     move = _move_in_world(own, world, way, shift)
-    share = smooth_step((seconds - times[-2]) / (times[-1] - times[-2]))
     poses = _local_poses(own, deltas, places, animated(frames / fps), move, world, share)
     return Plan(strategy, tuple(key.name for key in keys), times, poses, move, found.planted, tempo)
 
@@ -125,14 +129,6 @@ def plan(
 def _trunk_of(posture: Posture) -> Trunk:
     along, forward = (unit(q.rotate(posture.trunk[..., :2, :], axis).sum(axis=-2)) for axis in (Z, X))
     return Trunk(posture.hip, along, unit(forward - along * dot(forward, along)))
-
-
-def _strategy(trunk: Trunk) -> tuple[str, bool]:
-    """PRONE or SUPINE, and whether he sits."""
-    upright, face = float(trunk.along[2]), float(trunk.forward[2])
-    if abs(upright) > _STEEP:
-        return (SUPINE, True) if upright > 0.0 and face > -0.3 else (PRONE, False)
-    return (SUPINE, False) if face > 0.0 else (PRONE, False)
 
 
 def _turn_to(direction) -> np.ndarray:
@@ -146,7 +142,7 @@ def _seen(posture: Posture, turn, origin) -> Posture:
     return posture.moved(back, -q.rotate(back, origin))
 
 
-def _starts_right(own: Biped, lain: Posture, strategy: str, manner: Manner, rng) -> bool:
+def _starts_right(lain: Posture, strategy: str, manner: Manner, rng) -> bool:
     """Whether the right foot comes forward first: over a free hand, and on the side that he lies on."""
     by_chance = bool(rng.random() < 0.5)
     if manner.side != AUTOMATIC:
@@ -185,24 +181,15 @@ def _stance(
 
 
 def _mirrored(key: Key) -> Key:
-    return Key(key.name, key.seconds, key.posture.mirrored(), tuple(i ^ 1 for i in key.loose))
+    return replace(key, posture=key.posture.mirrored())
 
 
-def _unburdened(own: Biped, key: Key, held) -> Key:
-    """Hands that hold something are kept off the floor."""
-    if not held:
-        return key
-    ends = key.posture.ends.copy()
-    ends[list(held), 2] = np.maximum(ends[list(held), 2], 0.1 * own.height)
-    p = key.posture
-    return Key(key.name, key.seconds, Posture(p.hip, p.trunk, ends, p.poles, p.turns, p.ties), key.loose)
-
-
-def _laid(own: Biped, key: Key, floor: Floor) -> Key:
+def _laid(own: Biped, key: Key, floor: Floor, held: list) -> Key:
     """On a slope: contacts on it, hips and trunk over them along its normal as far as they lie, else upright."""
-    p = key.posture
+    p = replace(key.posture, ends=key.posture.ends.copy())
+    p.ends[held, 2] = np.maximum(p.ends[held, 2], 0.1 * own.height)  # what holds something is kept off the floor
     if not any(floor.slope):
-        return key
+        return replace(key, posture=p)
     lying = np.clip(1.0 - q.rotate(p.trunk[:2], Z)[:, 2].mean(), 0.0, 1.0)
     normal = q.rotate(floor.tilt, Z)
     over = unit((1.0 - lying) * Z + lying * normal)
@@ -214,13 +201,7 @@ def _laid(own: Biped, key: Key, floor: Floor) -> Key:
     ends = along(p.ends, np.where(low[:, None], normal, over))
     turns = q.multiply(q.power(floor.tilt, np.where(low, 1.0, lying)), p.turns)
     trunk = q.multiply(q.power(floor.tilt, lying), p.trunk)
-    return Key(key.name, key.seconds, Posture(along(p.hip, over), trunk, ends, p.poles, turns, p.ties), key.loose)
-
-
-def _risen(values, reach: int) -> np.ndarray:
-    """Values [f, k] without edges in time, and not below them."""
-    padded = np.pad(values, [(2 * reach, 2 * reach), (0, 0)], mode="edge")
-    return mean_around(np.lib.stride_tricks.sliding_window_view(padded, 4 * reach + 1, axis=0).max(axis=-1), reach)
+    return replace(key, posture=replace(p, hip=along(p.hip, over), trunk=trunk, ends=ends, turns=turns))
 
 
 def _move_in_world(own: Biped, world, way, shift) -> Reroot:

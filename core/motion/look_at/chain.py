@@ -13,9 +13,10 @@ import numpy as np
 
 from ... import quaternion
 from ...anatomy import roles
-from ...anatomy.axes import character_axes, many_legged, of_role
+from ...anatomy.axes import character_axes, many_legged, of_role, unit
 from ...anatomy.roles import Anatomy
 from ...errors import RagdollError
+from ...skeleton import path_to_root
 from .. import components as c
 from ..components import ModelView, transformed, write_rotations
 from ..limbs import LONGEST
@@ -92,10 +93,10 @@ class LookAt:
         self._closure = rig.with_ancestors(self.turned)
         reset = [x.bone for x in [*self.entries, *linked] if x.reset_to_default]
         self._replaced = {bone: tuple(rig.bind.rotations[bone].tolist()) for bone in reset}
-        self._axes = [_unit(e.forward_axis) for e in self.entries]
-        self._parent_axes = [_unit(e.parent_forward_axis) for e in self.entries]
+        self._axes = [tuple(unit(e.forward_axis).tolist()) for e in self.entries]
+        self._parent_axes = [tuple(unit(e.parent_forward_axis).tolist()) for e in self.entries]
         self._bind_locals = [tuple(rig.bind.rotations[e.bone].tolist()) for e in self.entries]
-        self._size, self._up = rig.size, vector_to_model(self.up, None)
+        self._size, self._world, self._up = rig.size, None, ()
 
     def apply(
         self, rig: Rig, pose: LocalPose, inputs: Inputs, state: LookAtState | None = None, seconds: float = 0.0
@@ -111,11 +112,13 @@ class LookAt:
         """
         weight = weight_of(inputs.weight, self.name)
         target = vector_of(inputs.target, self.name, "target")
-        up = self._up if inputs.world is None else vector_to_model(self.up, inputs.world)
+        world = b"" if inputs.world is None else np.asarray(inputs.world).tobytes()
+        if world != self._world:  # up changes only as the armature turns
+            self._world, self._up = world, tuple(vector_to_model(self.up, inputs.world).tolist())
         if state is not None and state.seconds > seconds:
             state = None
         view = ModelView(rig, pose, self._closure, self._replaced)
-        rotations, side = self._solved(view, target, tuple(up.tolist()), 0 if state is None else state.side)
+        rotations, side = self._solved(view, target, self._up, 0 if state is None else state.side)
         result = write_rotations(pose, rotations)
         return self._blended(pose, result, weight, state, side, float(seconds))
 
@@ -237,11 +240,6 @@ def follow(followed_before, followed_now, smoothed_before, speed: float, seconds
     followed = quaternion.to_rotation_vector(quaternion.multiply(inverse, followed_before))
     offset = (smoothed - followed) * kept + followed * lag
     return quaternion.normalize(quaternion.multiply(followed_now, quaternion.from_rotation_vector(offset)))
-
-
-def _unit(vector) -> tuple:
-    array = np.asarray(vector, dtype=float)
-    return tuple((array / np.linalg.norm(array)).tolist())
 
 
 def _check(chain: LookAt, rig: Rig) -> None:
@@ -372,7 +370,7 @@ def from_roles(rig: Rig, anatomy: Anatomy, tails=None) -> LookAtSetup:
     if eyes:
         entries.append(_entry(rig, eyes[0], eye, 0.0, forward, [LinkedBone(bone) for bone in eyes[1:]]))
     entries.append(_entry(rig, head, head_limit, 0.0, forward))
-    above = _above(rig, head)
+    above = path_to_root(rig.parents, head)[1:]
     necks = [bone for bone in above if role.get(bone) == roles.NECK]
     entries += [_entry(rig, bone, neck_limit / len(necks), 0.0, forward) for bone in necks]
     trunk = [bone for bone in above if role.get(bone) in (roles.SPINE, roles.CHEST)]
@@ -390,14 +388,6 @@ def _entry(rig: Rig, bone: int, limit: float, weight: float, forward, linked=())
     return LookAtEntry(bone, float(np.radians(limit)), axis, above, weight, linked=list(linked))
 
 
-def _above(rig: Rig, bone: int) -> list:
-    found = []
-    while rig.parents[bone] >= 0:
-        bone = rig.parents[bone]
-        found.append(bone)
-    return found
-
-
 def _eyes(rig: Rig, anatomy: Anatomy, head: int) -> list:
     """One eye of each side that hangs on the head, and on no other of them."""
     found: list = []
@@ -412,10 +402,7 @@ def _eyes(rig: Rig, anatomy: Anatomy, head: int) -> list:
 
 
 def _legs(rig: Rig, anatomy: Anatomy, role: dict, entries: list, notes: list) -> list:
-    """Both legs of a human, all four of a quadruped, with their toes, all of a spider.
-
-    A foot that hangs on a control is one by itself where a bone that looks carries it along.
-    """
+    """Both legs of a human, all four of a quadruped, with their toes, all of a spider."""
     turned = {entry.bone for entry in entries}
     wanted = [((roles.THIGH, roles.FOOT, roles.TOE), None)]
     if anatomy.kind == roles.QUADRUPED:
@@ -429,7 +416,8 @@ def _legs(rig: Rig, anatomy: Anatomy, role: dict, entries: list, notes: list) ->
                 if not count and instead is not None:
                     other, count = _leg(rig, anatomy, role, side, number, *instead)
                     foot = other if count or foot < 0 else foot
-                above = _above(rig, foot) if foot >= 0 else []
+                above = path_to_root(rig.parents, foot)[1:]
+                # A foot that hangs on a control is one by itself where a bone that looks carries it along.
                 if not count and turned & {*above} and parts[0] not in map(role.get, above):
                     count = 1
                 if count:
@@ -451,7 +439,7 @@ def _leg(rig: Rig, anatomy: Anatomy, role: dict, side: str, number: int, top: st
         toes = [int(level[i]) for i in of_role(anatomy, toe, side)]
         toes = [bone for bone in toes if rig.parents[bone] == foot]
         foot = toes[0] if len(toes) == 1 else foot
-    chain = [foot, *_above(rig, foot)]
+    chain = path_to_root(rig.parents, foot)
     tops = [i for i, bone in enumerate(chain) if role.get(bone) == top]
     count = tops[-1] + 1 if tops else 0
     if not 2 < count <= LONGEST or rig.parents[chain[count - 1]] < 0:
@@ -481,7 +469,7 @@ def upright_axes(rig: Rig, anatomy: Anatomy, tails=None) -> tuple:
         return axes.forward, axes.up
     up = np.eye(3)[nearest] * np.sign(axes.up[nearest])
     forward = np.cross(axes.left, up)
-    return forward / np.linalg.norm(forward), up
+    return unit(forward), up
 
 
 def in_bone(rig: Rig, bone: int, direction) -> tuple:
@@ -492,7 +480,7 @@ def in_bone(rig: Rig, bone: int, direction) -> tuple:
     vector = np.asarray(direction, dtype=float)
     if bone >= 0:
         vector = quaternion.rotate(quaternion.conjugate(rig.bind_rotations[bone]), vector) / rig.bind_scales[bone]
-    return tuple((vector / np.linalg.norm(vector)).tolist())
+    return tuple(unit(vector).tolist())
 
 
 def forward_axes(rig: Rig, bone: int, forward=None) -> tuple[tuple, tuple]:

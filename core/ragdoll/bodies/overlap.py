@@ -438,12 +438,9 @@ GROUPS = 4  # of one character's bodies
 CHARACTERS = GROUPS + 1  # that meet each other in full
 FIRST = LAYERS - GROUPS * GROUPS  # layers before it are left to the user
 _PRODUCTS = np.array(((0, 0, 0, 0), (0, 1, 2, 3), (0, 2, 3, 1), (0, 3, 1, 2)))  # of the field's elements; sums are xor
-
-
-def _array() -> np.ndarray:
-    """Rows that hold each pair of groups once in any two columns [16, 5]."""
-    x, y = (values.ravel() for values in np.meshgrid(range(GROUPS), range(GROUPS), indexing="ij"))
-    return np.stack([_PRODUCTS[x, factor] ^ y for factor in range(GROUPS)] + [x], axis=1)
+_X, _Y = (values.ravel() for values in np.meshgrid(range(GROUPS), range(GROUPS), indexing="ij"))
+# Rows that hold each pair of groups once in any two columns [16, 5].
+_ROWS = np.stack([_PRODUCTS[_X, factor] ^ _Y for factor in range(GROUPS)] + [_X], axis=1)
 
 
 def layers(slot: int) -> np.ndarray:
@@ -453,7 +450,7 @@ def layers(slot: int) -> np.ndarray:
     the two only like groups meet.
     """
     found = np.zeros((GROUPS, LAYERS), dtype=bool)
-    found[:, FIRST:] = _array()[:, slot % CHARACTERS] == np.arange(GROUPS)[:, None]
+    found[:, FIRST:] = _ROWS[:, slot % CHARACTERS] == np.arange(GROUPS)[:, None]
     return found
 
 

@@ -143,7 +143,10 @@ class _Planner:
         self.size = height(heads, tails, simulated)
         self.fit_settings = {"share": coverage, "smallest": SMALLEST * self.size}
         self._arrange(simulated, hung, led)
-        self._find_twins()
+        places = self.heads[self.bones]
+        self.normal, self.offset, twins = mirror.plane_of_joints(places, self.parents, np.eye(3), self.size)
+        wanted = [self.kinds[bone] for bone in self.bones]  # bodies of different kinds are no mirror images
+        self.twins = np.where(np.array([wanted[i] == wanted[k] for i, k in enumerate(twins)], dtype=bool), twins, -1)
         self._find_ends(simulated)
 
     def _arrange(self, simulated, hung, led) -> None:
@@ -157,14 +160,6 @@ class _Planner:
         join_loose_roots(self.bones, self.parents, self.heads, self.tails, self.bone_parents, hung)
         carriers = np.where(simulated, np.arange(len(simulated)), self.ancestors)
         self.owner = np.array([row.get(bone, -1) for bone in carriers], dtype=int)
-
-    def _find_twins(self) -> None:
-        """The mirror plane; bodies that are wanted in different kinds are no mirror images."""
-        places = self.heads[self.bones]
-        self.normal, self.offset, twins = mirror.plane_of_joints(places, self.parents, np.eye(3), self.size)
-        wanted = [self.kinds[bone] for bone in self.bones]
-        same = np.array([wanted[i] == wanted[k] for i, k in enumerate(twins)], dtype=bool)
-        self.twins = np.where(same, twins, -1)
 
     def _find_ends(self, simulated) -> None:
         """Where each limb ends, and the vertices that its shape is fitted to."""

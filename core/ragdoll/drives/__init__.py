@@ -1,8 +1,4 @@
-"""How bodies are moved towards their targets: servos, springs, motors between bodies.
-
-`LAWS` lists the laws that a character's drive can follow, the default first. A new law is a module with a subclass of
-`law.Law` and a line here.
-"""
+"""How bodies are moved towards their targets: `LAWS`, the default first, are what a character's drive can follow."""
 
 import numpy as np
 

@@ -1,8 +1,4 @@
-"""What a law of drives states and computes: how a body is moved towards its target, in the world or at its joint.
-
-A law is registered in `drives.LAWS`. From there come the choice in the sidebar and on the command line, its settings,
-the kind of constraint that a build makes, and the gains and motors of every frame.
-"""
+"""What a law of drives states and computes: how a body is moved towards its target, in the world or at its joint."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

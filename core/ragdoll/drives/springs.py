@@ -42,11 +42,6 @@ MOST_DAMPING = 3.0
 _LARGEST_PHASE = 0.5 * np.pi
 
 
-def rotation_error(body, target) -> np.ndarray:
-    """Rotation vector [.., 3] (rad, world) of the shortest arc from bodies to targets, unit quaternions [.., 4]."""
-    return quaternion.to_rotation_vector(quaternion.multiply(target, quaternion.conjugate(body)))
-
-
 def _poles(frequency, damping_ratio, step):
     """Sum and product of the two poles of a damped oscillator sampled every `step` seconds."""
     phase = np.minimum(2.0 * np.pi * np.asarray(frequency, dtype=float) * step, _LARGEST_PHASE)
@@ -130,7 +125,7 @@ def joint_motor(relative, before, target, last, weight, frequency, damping_ratio
         then, acceleration = last
         mean = quaternion.to_rotation_vector(quaternion.multiply(relative, quaternion.conjugate(then))) / seconds
         velocity = velocity_at_end(mean, acceleration, seconds, substeps)
-    error = rotation_error(relative, before)
+    error = quaternion.to_rotation_vector(quaternion.multiply(before, quaternion.conjugate(relative)))
     soft = frequency * np.sqrt(weight)
     speed, _most, acceleration = motor(soft, damping_ratio, 1.0, error, velocity - own, seconds, substeps)
     return own + speed, np.einsum("kij,kj->ki", inertia, acceleration), acceleration

@@ -94,20 +94,15 @@ def plan_constraints(joint_type: str, limit_min, limit_max) -> list[ConstraintSp
     if joint_type == "FIXED":
         return [ConstraintSpec("FIXED", (1.0, 0.0, 0.0, 0.0))]
     if joint_type == "HINGE":
-        return [_plan_hinge(lower, upper)]
+        axis, half = hinge_axis(lower, upper), math.sqrt(0.5)
+        # Rotations that carry the Empty's Z axis to the joint's X, Y, Z.
+        rotation = ((half, 0.0, half, 0.0), (half, -half, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))[axis]
+        bounds = range_or_free(float(lower[axis]), float(upper[axis]))
+        return [ConstraintSpec("HINGE", rotation, angular_limits=(None, None, bounds))]
     if not lower.any() and not upper.any():
         return [ConstraintSpec("FIXED", (1.0, 0.0, 0.0, 0.0))]
     key = tuple(np.round(np.concatenate((lower, upper)), 6).tolist())
     return list(plan_cone(key))
-
-
-def _plan_hinge(lower: np.ndarray, upper: np.ndarray) -> ConstraintSpec:
-    axis = hinge_axis(lower, upper)
-    half = math.sqrt(0.5)
-    # Rotations that carry the Empty's Z axis to the joint's X, Y, Z.
-    rotation = ((half, 0.0, half, 0.0), (half, -half, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))[axis]
-    bounds = range_or_free(float(lower[axis]), float(upper[axis]))
-    return ConstraintSpec("HINGE", rotation, angular_limits=(None, None, bounds))
 
 
 def range_or_free(lower: float, upper: float) -> Limits:
@@ -116,14 +111,6 @@ def range_or_free(lower: float, upper: float) -> Limits:
         return None
     # Bullet folds angles into one turn: a bound beyond half a turn would swap the two.
     return (max(lower, -HALF_TURN), min(upper, HALF_TURN))
-
-
-def _turned_rotation(turn: float) -> tuple[float, float, float, float]:
-    """Rotation of an Empty whose Z lies along the joint's Y and whose X is (cos turn, 0, sin turn)."""
-    # A turn from X towards Z is negative about Y: Ry(-turn) * Rx(-90 degrees).
-    cos, sin = math.cos(turn / 2.0), math.sin(turn / 2.0)
-    half = math.sqrt(0.5)
-    return (half * cos, -half * cos, -half * sin, -half * sin)
 
 
 _STEPS = 144
@@ -189,7 +176,9 @@ def plan_cone(key: tuple[float, ...]) -> tuple[ConstraintSpec, ...]:
     longitude, latitude = _cut_bounds(inner, cosines)
     by_longitude, by_latitude = _cut_radii(longitude, latitude, cosines)
     turns = np.arange(_STEPS // 2)
-    usable = _longitude_usable(latitude, turns)
+    # The singular directions +-X of an Empty have to stay outside the region.
+    across = [latitude[(turns + step) % _STEPS] for step in _CUT_DIRECTIONS[2:]]
+    usable = np.max(across, axis=0) <= LATITUDE_MAX + 1e-6
     a_upper, a_lower, b_upper, b_lower = ((turns + step) % _STEPS for step in _CUT_DIRECTIONS)
     longitudes = np.minimum(by_longitude[a_upper], by_longitude[a_lower])
     latitudes = np.minimum(by_latitude[b_upper], by_latitude[b_lower])
@@ -199,14 +188,6 @@ def plan_cone(key: tuple[float, ...]) -> tuple[ConstraintSpec, ...]:
     ratio /= ratio.min(axis=0)
     chosen = _choose_turns(ratio, usable, half_axes, most)
     return _specs(chosen, asked, target, thickness, cosines, lower[1], upper[1])
-
-
-def _longitude_usable(latitude: np.ndarray, turns: np.ndarray) -> np.ndarray:
-    """Whether the singular directions +-X of an Empty stay outside the region, for each turn."""
-    limit = LATITUDE_MAX + 1e-6
-    return (latitude[(turns + _CUT_DIRECTIONS[2]) % _STEPS] <= limit) & (
-        latitude[(turns + _CUT_DIRECTIONS[3]) % _STEPS] <= limit
-    )
 
 
 def _choose_turns(ratio, usable, half_axes, most: int) -> list[int]:
@@ -304,7 +285,10 @@ def _specs(
             axes.append(None if free else (-float(bound[pair][1]), float(bound[pair][0])))
         twist = range_or_free(float(twist_min), float(twist_max)) if k == 0 and usable[0] else None
         turn = turns[k] * (2.0 * math.pi / _STEPS)
-        specs.append(ConstraintSpec("GENERIC", _turned_rotation(turn), "child", k == 0, (*axes, twist)))
+        # The Empty's Z lies along the joint's Y, its X is (cos turn, 0, sin turn): Ry(-turn) * Rx(-90 degrees).
+        cos, sin, half = math.cos(turn / 2.0), math.sin(turn / 2.0), math.sqrt(0.5)
+        rotation = (half * cos, -half * cos, -half * sin, -half * sin)
+        specs.append(ConstraintSpec("GENERIC", rotation, "child", k == 0, (*axes, twist)))
     return tuple(s for i, s in enumerate(specs) if i == 0 or any(s.angular_limits))
 
 

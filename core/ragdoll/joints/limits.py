@@ -120,13 +120,6 @@ def measured_angles(rotations, r_rel) -> np.ndarray:
     return _read(r[:, 0], r[:, 1:] @ np.stack([_turn(rotation) for rotation in rotations]))
 
 
-def angles_of_each(rotations, r_rel) -> np.ndarray:
-    """As `measured_angles`, each Empty [s] with joint rotations of its own: of r_rel [f, s, 4] the angles [f, s, 3]."""
-    r = np.asarray(r_rel, dtype=float)
-    turns = np.stack([_turn(rotation) for rotation in rotations])
-    return _read(r[..., 0], (r[..., None, 1:] @ turns)[..., 0, :])
-
-
 def _read(w, vectors) -> np.ndarray:
     """Angles [..., 3] of rotations with real parts w and these vectors [..., 3], seen from their Empties."""
     x, y, z = vectors[..., 0], vectors[..., 1], vectors[..., 2]
@@ -176,11 +169,12 @@ def excess(joint_type: str, limit_min, limit_max, r_rel) -> np.ndarray:
     if joint_type == "HINGE":
         axis = hinge_axis(low, high)
         swing, twist = quaternion.swing_twist(q, np.eye(3)[axis])
-        aside = np.linalg.norm(quaternion.to_rotation_vector(swing), axis=-1)
-        return np.maximum(aside, _range_excess(twist_angle(twist, axis), low[axis], high[axis]))
-    x, turn, z = cone_angles(low, high, q.reshape(-1, 4))
-    swing = beyond_ellipse(x, z, low, high)
-    return np.maximum(swing, np.maximum(_beyond_range(turn, low[1], high[1]), 0.0)).reshape(q.shape[:-1])
+        aside, turn = np.linalg.norm(quaternion.to_rotation_vector(swing), axis=-1), twist_angle(twist, axis)
+    else:
+        x, turn, z = cone_angles(low, high, q.reshape(-1, 4))
+        axis, aside = 1, beyond_ellipse(x, z, low, high)
+    beyond = np.maximum(aside, np.maximum(_beyond_range(turn, low[axis], high[axis]), 0.0))
+    return beyond.reshape(q.shape[:-1])
 
 
 def brought_within(joint_type: str, limit_min, limit_max, rotation) -> np.ndarray:
@@ -194,14 +188,6 @@ def _beyond_range(angle, lower, upper) -> np.ndarray:
     """How far angles are beyond a range, on the turn around its middle; inside negative [rad]."""
     middle = 0.5 * (lower + upper)
     return np.abs(np.mod(angle - middle + np.pi, 2.0 * np.pi) - np.pi) - 0.5 * (upper - lower)
-
-
-def _range_excess(angle: np.ndarray, lower: float, upper: float) -> np.ndarray:
-    """Distance [rad] of angles from a range, on the circle."""
-    past = np.mod(angle - upper, 2.0 * math.pi)
-    short = np.mod(lower - angle, 2.0 * math.pi)
-    inside = np.mod(angle - lower, 2.0 * math.pi) <= upper - lower + 1e-12
-    return np.where(inside, 0.0, np.minimum(past, short))
 
 
 def beyond_ellipse(x, z, low, high) -> np.ndarray:
@@ -232,8 +218,8 @@ def cones_beyond(limit_min, limit_max, r_rel) -> np.ndarray:
     """
     low, high = np.asarray(limit_min, dtype=float), np.asarray(limit_max, dtype=float)
     first = np.array([x_first(*limits) for limits in zip(low, high, strict=True)], dtype=bool)
-    specs = [ALONG_X if x else ALONG_Z for x in first]
-    wide, other, turn = np.moveaxis(angles_of_each(specs, r_rel), -1, 0)
+    r, turns = np.asarray(r_rel, dtype=float), np.stack([_turn(ALONG_X if x else ALONG_Z) for x in first])
+    wide, other, turn = np.moveaxis(_read(r[..., 0], (r[..., None, 1:] @ turns)[..., 0, :]), -1, 0)
     x, z = np.where(first, wide, other), np.where(first, -other, wide)
     a = np.maximum(np.where(x >= 0.0, high[:, 0], -low[:, 0]), _THIN)
     b = np.maximum(np.where(z >= 0.0, high[:, 2], -low[:, 2]), _THIN)

@@ -5,7 +5,6 @@ operators, panels, profiles and the reading of keyed settings go by what the kin
 """
 
 import importlib
-import inspect
 import pkgutil
 import sys
 from collections.abc import Callable, Iterator
@@ -28,7 +27,6 @@ class Kind:
     place = 0  # where it acts unless the user has chosen: the smaller, the earlier
     movable = True  # users may choose where it acts
     lists: tuple = ()  # what operators can add to; see `ItemList`
-    part: type | None = None  # a class with declarations that the character's settings get; None: see `declared`
 
     @property
     def classes(self) -> tuple:
@@ -37,7 +35,7 @@ class Kind:
 
     def declared(self) -> dict:
         """Declarations of the character's settings, by name."""
-        return {} if self.part is None else inspect.get_annotations(self.part)
+        return {}
 
     def acts(self, obj) -> bool:
         """Whether a character needs a motion stack because of it."""

@@ -16,8 +16,7 @@ from ....motion.balanced_pose import Figure, inverse
 from ....motion.limbs import LegStabilizer
 from ....motion.stack import Inputs, LocalPose, Rig, Step
 from ....ragdoll.recovery.states import LIMP, RECOVERING, SETTLING
-from ...physics import source, world
-from ...physics.ground import Ground
+from ...physics import ground, source, world
 from ...rig.armature import anatomy_of, armatures, array_of, pose_matrices
 from ...run.records import kept_of, push_at
 from ...runtime import STATE
@@ -51,11 +50,6 @@ class ActiveRagdollBalance(bpy.types.PropertyGroup):
     return_to_path: choice("Afterwards", RETURNS, "SHIFT", "Where the character goes when it has caught itself")
     return_steps: whole("Steps", "In which it is back, more where they would be long", 4, min=1, max=100)
 
-
-class Balanced:
-    """A part of a character's settings."""
-
-    balance: settings(ActiveRagdollBalance)
 
 # fmt: on
 
@@ -94,7 +88,7 @@ class Balance(Step):
         ends = [leg.bones[0] for leg in self.figure.legs], [leg.bones[-1] for leg in self.figure.legs]
         self._rows = [int(rig.skeleton.to_level[bone]) for bones in ends for bone in bones]
         self._legs = {rig.name(bone) for leg in self.figure.legs for bone in leg.bones}
-        self._gait = self._ground = self._now = self.body = None
+        self._gait = self._solids = self._now = self.body = None
         self._locals: dict = {}
         STATE.gaits.pop(obj.name, None)
 
@@ -148,17 +142,17 @@ class Balance(Step):
         if self._gait is None:
             scale = abs(float(np.linalg.det(reader.world[:3, :3]))) ** (1.0 / 3.0)
             self.body = self.figure.body(scale, self.obj.active_ragdoll.height, -world.gravity(reader.scene)[2])
-            self._ground = Ground(reader.scene)
-            self._gait = gait.Gait(
-                self.body, world.seconds_per_frame(reader.scene), lambda frame: self._sample(self._now[0], frame)
-            )
+            self._solids = ground.solids(reader.scene)
+            seconds = world.seconds_per_frame(reader.scene)
+            self._gait = gait.Gait(self.body, seconds, lambda frame: self._sample(self._now[0], frame))
 
     def _manner(self, reader, top: float) -> balance.Manner:
         live, own = reader.settings.balance, self.obj.active_ragdoll.balance
         leg, body = self.body.leg, self.body
 
         def rise(place: complex, other: complex) -> float:
-            heights = [self._ground.height(at, top + 0.5 * leg, 1.5 * leg + body.ankle) for at in (place, other)]
+            reach = top + 0.5 * leg, 1.5 * leg + body.ankle
+            heights = [ground.height(reader.scene, self._solids, at, *reach) for at in (place, other)]
             return 0.0 if None in heights else heights[0] - heights[1]
 
         home = own.return_steps if own.return_to_path == "WALK_BACK" else 0
@@ -213,11 +207,8 @@ def _animation(obj, reader, frame: int) -> tuple:
     known = STATE.gaits.setdefault(obj.name, {})
     if frame not in known:
         hidden = reader.scene.active_ragdoll.source
-        others = [
-            other
-            for other in armatures(reader.scene.objects)
-            if other.active_ragdoll.balance.enabled and other.active_ragdoll.source
-        ]
+        others = [o for o in armatures(reader.scene.objects) if o.active_ragdoll.balance.enabled]
+        others = [other for other in others if other.active_ragdoll.source]
         for coming in range(frame, frame + CHUNK):
             hidden.frame_set(coming)
             for other in others:
@@ -237,7 +228,10 @@ def has_fallen(motion, frame: int) -> bool:
 class BalanceKind(Kind):
     """Balance is one step."""
 
-    identifier, label, icon, place, part = "BALANCE", NAME, "CON_FLOOR", 25, Balanced
+    identifier, label, icon, place = "BALANCE", NAME, "CON_FLOOR", 25
+
+    def declared(self):
+        return {"balance": settings(ActiveRagdollBalance)}
 
     def acts(self, obj) -> bool:
         return obj.active_ragdoll.is_ragdoll and obj.active_ragdoll.balance.enabled

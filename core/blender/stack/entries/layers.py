@@ -6,23 +6,9 @@ import numpy as np
 from ....anatomy.roles import LEFT, RIGHT, ROLES
 from ....errors import RagdollError
 from ....motion.pose_layers import Layer, LayerInputs, LayerStack, blend_poses, mask_from_bones, mask_from_roles
+from ...settings import lists
 from ...settings.declare import ACTS, CHOSEN, STACK, items, record, row, settings
-from ...settings.lists import (
-    ADDITIVE,
-    ActionChoice,
-    BasePose,
-    Named,
-    Playback,
-    an_object,
-    choice,
-    flag,
-    named,
-    number,
-    remembers,
-    share,
-    text,
-    whole,
-)
+from ...settings.lists import ActionChoice, Named, an_object, choice, flag, named, number, share, text, whole
 from ..blend_spaces import FromSettings
 from . import Kind
 
@@ -93,7 +79,7 @@ class ActiveRagdollPose(ActionChoice, bpy.types.PropertyGroup):
     time: number("Time", "When the sequence comes to this pose [frames]", 0.0, precision=1)
 
 
-class ActiveRagdollLayer(ActionChoice, Playback, BasePose, Named, bpy.types.PropertyGroup):
+class ActiveRagdollLayer(ActionChoice, lists.Playback, lists.BasePose, Named, bpy.types.PropertyGroup):
     """A layer of the motion stack."""
 
     name: named("For messages", "Layer", "layers")
@@ -126,13 +112,13 @@ class ActiveRagdollLayer(ActionChoice, Playback, BasePose, Named, bpy.types.Prop
     mask_invert: flag("Invert", "All other bones")
 
 
-class ActiveRagdollSample(ActionChoice, BasePose, bpy.types.PropertyGroup):
+class ActiveRagdollSample(ActionChoice, lists.BasePose, bpy.types.PropertyGroup):
     """A sample of a blend space."""
 
     x: number("X", "Place on the first axis", precision=2)
     y: number("Y", "Place on the second axis", precision=2)
     speed: number("Speed", "Seconds of the clip per second; negative: backwards", 1.0, soft_min=-4.0, soft_max=4.0)
-    additive: choice("Additive", "What the sample holds", ADDITIVE, "NONE")
+    additive: choice("Additive", "What the sample holds", lists.ADDITIVE, "NONE")
     single: flag("One Frame", "Only one frame of the action, as of a pose")
     frame: number("Frame", "That frame", 1.0, precision=1)
 
@@ -163,7 +149,7 @@ class ActiveRagdollBlendSpace(Named, bpy.types.PropertyGroup):
     sample_index: row()
     sync: choice("Sync", "How clips of different lengths keep in phase", SYNC, "NORMALIZED")
     measured_object: an_object("Measured", "What speed and direction are measured of; empty: the character",
-        update=remembers("measured_object", "measured_name"))
+        update=lists.remembers("measured_object", "measured_name"))
     measured_name: record(str, of=CHOSEN)
     measured_bone: text("Measured Bone", "Its bone; empty: of the character its root bone, else the object")
     target: an_object("Target", "What yaw and pitch lead to")
@@ -171,15 +157,6 @@ class ActiveRagdollBlendSpace(Named, bpy.types.PropertyGroup):
     aim_bone: text("Aim From", "Bone that yaw and pitch are measured from; empty: the head, else the armature")
     show_preview: flag("Preview", "Show the preview point instead of the input; simulating and baking end it",
         needs=STACK)
-
-
-class PoseLayers:
-    """A part of a character's settings."""
-
-    layers: items(ActiveRagdollLayer, "layer_index", group=ACTS)
-    layer_index: row()
-    blend_spaces: items(ActiveRagdollBlendSpace, "blend_space_index", group=ACTS)
-    blend_space_index: row()
 
 
 # fmt: on
@@ -192,7 +169,7 @@ class Layers(FromSettings, LayerStack):
     @property
     def keeps_state(self) -> bool:
         """Whether a frame depends on the frames before it."""
-        return super().keeps_state or any(inputs.is_measured for inputs in self._spaces.inputs.values())
+        return super().keeps_state or any(inputs.mover is not None for inputs in self._spaces.inputs.values())
 
     def _fill(self) -> None:
         settings = self._obj.active_ragdoll.layers
@@ -321,7 +298,12 @@ def without_unkeyed(mask: np.ndarray | None, clip, skeleton) -> np.ndarray | Non
 class PoseLayersKind(Kind):
     """All layers together are one step."""
 
-    identifier, label, icon, place, part = "LAYERS", "Layers", "NLA", 20, PoseLayers
+    identifier, label, icon, place = "LAYERS", "Layers", "NLA", 20
+
+    def declared(self):
+        layers = items(ActiveRagdollLayer, "layer_index", group=ACTS)
+        spaces = items(ActiveRagdollBlendSpace, "blend_space_index", group=ACTS)
+        return {"layers": layers, "layer_index": row(), "blend_spaces": spaces, "blend_space_index": row()}
 
     def acts(self, obj) -> bool:
         return len(obj.active_ragdoll.layers) > 0

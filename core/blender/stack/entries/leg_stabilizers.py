@@ -78,10 +78,10 @@ class AllLegs(Step):
 
 def strength(obj, bones: list[str]) -> float:
     """1 while a leg's bodies are driven, or there is no run; down to 0 where they are limp."""
-    run = next((run for run in STATE.runs.values() if obj.name in run.names and run.frame is not None), None)
+    runs = [run for run in STATE.runs.values() if run.frame is not None]
+    run, character = next(((run, c) for run in runs for c in run.characters if c.name == obj.name), (None, None))
     if run is None or run.frame <= run.first:
         return 1.0
-    character = next(character for character in run.characters if character.name == obj.name)
     driven = np.maximum(*run.weights())[character.rows].tolist()  # limp ones have none
     held = [weight for bone, weight in zip(character.bone_names, driven, strict=True) if bone in bones]
     return min(1.0, sum(held) / len(held) / _LIMP) if held else 1.0

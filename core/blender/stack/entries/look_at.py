@@ -12,12 +12,11 @@ from ....errors import RagdollError
 from ....motion.look_at import LinkedBone, LookAt, LookAtEntry, WeightEvent, weight_at
 from ....motion.look_at.chain import forward_axes, upright_axes
 from ....motion.stack import Inputs, Rig, point_to_model
-from ... import runtime
 from ...interface import object_fields, props, rows
 from ...rig import armature, clips
 from ...rig.armature import anatomy_of
 from ...runtime import STATE
-from ...settings import lists
+from ...settings import declare, lists
 from ...settings.declare import STACK, STACK_VALUE, block, choice, flag, items, number, row, share, text, vector
 from ...settings.lists import unique
 from .. import world_reader
@@ -45,7 +44,7 @@ def rig_of(obj) -> tuple[Rig, np.ndarray]:
     Raises RagdollError: an armature without bones.
     """
     local, tails = armature.bind_joints(obj)
-    rest = clips.rig_rest(obj, local)
+    rest = clips.RigRest(obj, local)
     return Rig(rest.skeleton, rest.bind), tails
 
 
@@ -77,12 +76,6 @@ def _bone_changed(self, context) -> None:
     STACK.update(self, context)
 
 
-def _axis_edited(self, context) -> None:
-    if not runtime.STATE.building:
-        self.axes_from = "USER"
-    STACK.update(self, context)
-
-
 # Declarations are read as tables.
 # fmt: off
 
@@ -102,9 +95,9 @@ class ActiveRagdollLookAtEntry(bpy.types.PropertyGroup):
     limit_from: choice("Limit From", LIMITS_FROM, None, "What the limit is measured from; a pose already beyond it is "
         "only not turned further", needs=STACK)
     forward_axis: vector("Forward", "Where the bone looks, in its own frame", (0.0, 1.0, 0.0), needs=STACK,
-        update=_axis_edited)
+        update=declare.by_user("axes_from", "USER", STACK))
     parent_forward_axis: vector("Parent's Forward", "Where the parent looks, in its own frame", (0.0, 1.0, 0.0),
-        needs=STACK, update=_axis_edited)
+        needs=STACK, update=declare.by_user("axes_from", "USER", STACK))
     axes_from: choice("Axes", AXES_FROM, None, "Where the forward axes come from", needs=STACK, update=_bone_changed)
     rotate_around_up_weight: share("Around Up", "0 turns by the shortest way, 1 about the up vector alone", 0.0,
         needs=STACK)

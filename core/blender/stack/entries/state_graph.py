@@ -6,7 +6,7 @@ import bpy
 
 from ....errors import RagdollError
 from ....motion.graph import ClipSource, Condition, Graph, GraphInputs, GraphPlayer, SpaceSource, State, Transition
-from ...run.records import Readings
+from ...run.records import readings
 from ...settings.declare import SHOT, STACK, items, record, row, settings
 from ...settings.lists import KEYED, ActionChoice, Named, Playback, choice, flag, named, number, share, text
 from ..blend_spaces import FromSettings, Mover, states_of
@@ -99,12 +99,6 @@ class ActiveRagdollGraph(bpy.types.PropertyGroup):
     record: record(str, "What the ragdoll gave the parameters in the simulated shot, as JSON", SHOT)
 
 
-class PoseGraph:
-    """A part of a character's settings."""
-
-    graph: settings(ActiveRagdollGraph)
-
-
 # fmt: on
 
 
@@ -119,26 +113,23 @@ class StateGraph(FromSettings, GraphPlayer):
             self._obj.name,
             {p.name: _value(p) if math.isfinite(_value(p)) else 0.0 for p in settings.parameters},
             [State(state.name, self._source(state, sources)) for state in settings.states],
-            [_transition(t) for t in settings.transitions],
+            [Transition(t.origin, t.target, _conditions(t), t.blend_time) for t in settings.transitions],
             self._library.fps,
         )
         for count, fault in enumerate(graph.faults, 1):
             self.problems["Graph" if count == 1 else f"Graph ({count})"] = fault
-        facing, speed = self._spaces.facing, any(p.read == "SPEED" for p in settings.parameters)
-        self._mover = Mover("Graph", self._obj, facing.pelvis(), facing) if speed else None
+        library, speed = self._library, any(p.read == "SPEED" for p in settings.parameters)
+        self._mover = Mover("Graph", self._obj, library.pelvis(), library) if speed else None
         contacts = [p.bone for p in settings.parameters if p.read == "RAGDOLL_CONTACT"]
-        self._readings = (
-            Readings(self._obj, contacts) if any("RAGDOLL" in p.read for p in settings.parameters) else None
-        )
+        self._contacts = contacts if any("RAGDOLL" in p.read for p in settings.parameters) else None
         GraphPlayer.__init__(self, graph, sources)
 
     def _source(self, state, spaces: dict):
         """What a state plays; None, for the pose below, if it cannot be made. Its spaces are added to `spaces`."""
         try:
             if state.source == "CLIP":
-                return ClipSource(
-                    self._library.clip(state, cycle=state.playback == "LOOP"), state.speed, state.playback
-                )
+                clip = self._library.clip(state, cycle=state.playback == "LOOP")
+                return ClipSource(clip, state.speed, state.playback)
             if state.source == "BLEND_SPACE":
                 key, player = self._spaces.player(state.blend_space)
                 return spaces.setdefault(key, SpaceSource(player))
@@ -149,7 +140,8 @@ class StateGraph(FromSettings, GraphPlayer):
     def read(self, reader, _pose) -> GraphInputs:
         """The inputs of the graph at the coming frame."""
         live = reader.settings.graph
-        given = self._readings.at(reader.scene, reader.frame) if self._readings is not None else {}
+        contacts = self._contacts
+        given = {} if contacts is None else readings(self._obj, contacts, reader.scene, reader.frame)
         parameters = {}
         for own in live.parameters:
             if own.read == "SPEED":
@@ -161,10 +153,6 @@ class StateGraph(FromSettings, GraphPlayer):
                 parameters[own.name] = _value(own)
         return GraphInputs(reader.frame, parameters, self._spaces.read(reader), live.weight)
 
-    def weights(self, state) -> list[tuple[str, float]]:
-        """The states that are shown at a recorded state of the graph, with their shares."""
-        return self.graph.weights(state.graph) if state is not None else []
-
     def point(self, state, name: str) -> tuple | None:
         """The point of a blend space at a recorded state; None if no state plays it."""
         return state.spaces[name].at if state is not None and name in state.spaces else None
@@ -174,20 +162,25 @@ def _value(parameter) -> float:
     return float(parameter.on) if parameter.kind == "BOOL" else parameter.value
 
 
-def _transition(settings) -> Transition:
-    conditions = tuple(Condition(c.parameter, c.compare, c.value) for c in settings.conditions)
-    return Transition(settings.origin, settings.target, conditions, settings.blend_time)
+def _conditions(transition) -> tuple[Condition, ...]:
+    return tuple(Condition(c.parameter, c.compare, c.value) for c in transition.conditions)
 
 
 def shown_states(obj, frame: int) -> list[tuple[str, float]]:
     """The states of the graph that are shown at a frame, with their shares."""
-    return next((step.weights(state) for step, state in states_of(obj, frame) if isinstance(step, StateGraph)), [])
+    for step, state in states_of(obj, frame):
+        if isinstance(step, StateGraph) and state is not None:
+            return step.graph.weights(state.graph)
+    return []
 
 
 class StateGraphKind(Kind):
     """The graph is one step."""
 
-    identifier, label, icon, place, part = "GRAPH", "Graph", "NODETREE", 10, PoseGraph
+    identifier, label, icon, place = "GRAPH", "Graph", "NODETREE", 10
+
+    def declared(self):
+        return {"graph": settings(ActiveRagdollGraph)}
 
     def acts(self, obj) -> bool:
         return obj.active_ragdoll.graph.enabled

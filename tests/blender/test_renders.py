@@ -1,4 +1,4 @@
-"""Pieces of a shot that are rendered or baked on their own are those of the whole shot, of other scenes too."""
+"""Final renders: pieces are those of the whole shot, of other scenes too; sub-frames of motion blur lie between."""
 
 import contextlib
 
@@ -9,15 +9,14 @@ import pytest
 import renders
 import rigs
 from active_ragdoll.core.blender import bake
-from active_ragdoll.core.blender.physics import world
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.stack import stack_edits
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits
+
+pytestmark = pytest.mark.blender_version
 
 FIRST, LAST = 1, 16
 PIECE = (9, 13)
-
-pytestmark = pytest.mark.blender_version
 
 
 @pytest.fixture
@@ -67,30 +66,10 @@ def test_a_render_of_remapped_time_stops(shot):
     assert "remap" in STATE.messages[scene.name]
 
 
-def test_a_range_that_a_script_sets_for_a_new_shot_is_the_shot(fresh_scene, tmp_path):
-    obj = rigs.ragdoll(fresh_scene, LAST, 0.2, first=5)
-    renders.prepare(fresh_scene, tmp_path / "frame_")
-    fresh_scene.frame_start, fresh_scene.frame_end = 5, LAST
-    renders.poses(fresh_scene, obj, [5])
-    assert fresh_scene.rigidbody_world.point_cache.frame_start == 5 - world.WARM_UP
-
-
-def test_single_frames_of_a_new_shot_that_was_simulated_are_those_of_its_cache(fresh_scene, tmp_path):
-    obj = rigs.ragdoll(fresh_scene, LAST, 0.2, first=FIRST)
-    simulated = {frame: rigs.pose(obj) for frame in simulate.frames(fresh_scene)}
-    renders.prepare(fresh_scene, tmp_path / "frame_")
-    for frame, pose in renders.poses(fresh_scene, obj, (LAST, FIRST, 6)).items():
-        assert np.abs(pose - simulated[frame]).max() < 1e-5, frame
-
-
 def _as_a_set(scene):
     main = bpy.data.scenes.new("Main")
     main.background_set = scene
     return main
-
-
-def _as_a_set_of_a_set(scene):
-    return _as_a_set(_as_a_set(scene))
 
 
 def _as_a_strip(scene):
@@ -113,15 +92,18 @@ def _in_the_compositor(scene):
     return main
 
 
-@pytest.mark.parametrize("use", (_as_a_set, _as_a_set_of_a_set, _as_a_strip, _in_the_compositor))
+def _shown_by(use, scene, shot):
+    """Another scene, in which a given one is used at frame 6."""
+    main = use(scene)
+    renders.prepare(main, shot.with_name("main_"))
+    main.frame_start = main.frame_end = 6
+    return main
+
+
+@pytest.mark.parametrize("use", (_as_a_set, _as_a_strip, _in_the_compositor))
 def test_what_a_render_shows_of_another_scene_is_simulated(shot, use):
     scene, obj = _open(shot)
-    main = use(scene)
-    main.frame_start = main.frame_end = 6
-    main.camera = scene.camera
-    main.render.engine = "BLENDER_WORKBENCH"
-    main.render.resolution_x = main.render.resolution_y = 16
-    main.render.filepath = str(shot.with_name("main_"))
+    main = _shown_by(use, scene, shot)
     assert not scene.rigidbody_world.point_cache.is_baked
     bpy.ops.render.render(animation=True, scene=main.name)
     cache = scene.rigidbody_world.point_cache
@@ -132,8 +114,7 @@ def test_what_a_render_shows_of_another_scene_is_simulated(shot, use):
     assert np.array_equal(renders.poses(alone, obj, [6])[6], whole)
 
 
-@pytest.mark.parametrize("done", ("nothing", "simulated", "baked"))
-@pytest.mark.parametrize("use", (_as_a_set, _as_a_strip))
+@pytest.mark.parametrize(("use", "done"), ((_as_a_set, "baked"), (_as_a_set, "simulated"), (_as_a_strip, "nothing")))
 def test_a_linked_scene_is_shown_as_it_was_baked_or_not_at_all(shot, use, done):
     scene, obj = _open(shot)
     if done == "baked":
@@ -145,31 +126,22 @@ def test_a_linked_scene_is_shown_as_it_was_baked_or_not_at_all(shot, use, done):
     rigs.empty_file(24)
     with bpy.data.libraries.load(str(shot), link=True) as (_there, here):
         here.scenes = ["Scene"]
-    main = use(here.scenes[0])
-    main.frame_start = main.frame_end = 6
-    main.camera = camera = here.scenes[0].camera
-    main.render.engine = "BLENDER_WORKBENCH"
-    main.render.resolution_x = main.render.resolution_y = 16
-    main.render.filepath = str(shot.with_name("main_"))
-    things = set(bpy.data.objects)
+    main = _shown_by(use, here.scenes[0], shot)
+    camera, things = main.camera, set(bpy.data.objects)
     with renders.reading(main, here.scenes[0].objects["Human"]) as seen, contextlib.suppress(RuntimeError):
         bpy.ops.render.render(animation=True, scene=main.name)
     assert shot.with_name("main_0006.png").exists() == (done == "baked")
     assert set(bpy.data.objects) == things and main.camera == camera and main.render.use_sequencer
     if done != "baked":
         assert f"'Scene' is linked from '{shot}'" in STATE.messages[main.name]
-    elif use is _as_a_set:  # strips are rendered by themselves
+    else:
         assert np.abs(seen[6] - expected).max() < 1e-5
 
 
 def test_the_command_line_says_where_keys_go(call, shot, tmp_path):
     out = tmp_path / "out.blend"
-    assert (
-        call("bake", shot, "--active-frames", "--keyed-bones", "simulated", "--destination", "layer", "--output", out)[
-            0
-        ]
-        == 0
-    )
+    given = "--active-frames", "--keyed-bones", "simulated", "--destination", "layer", "--output", out
+    assert call("bake", shot, *given)[0] == 0
     bpy.ops.wm.open_mainfile(filepath=str(out))
     strip = bpy.context.scene.objects["Human"].animation_data.nla_tracks[-1].strips[0]
     assert (strip.blend_type, strip.extrapolation) == ("REPLACE", "NOTHING")
@@ -190,3 +162,111 @@ def test_a_file_that_is_opened_shows_looks_at_what_physics_moves_as_they_were_si
     rigs.check_shown(scene, scene.objects["Looker"], shown, (14, 9, LAST, 3), 1e-5)
     bpy.ops.active_ragdoll.free_cache()
     assert not scene.objects["Looker"].active_ragdoll.seen
+
+
+END = 8
+BLUR = 0.25  # a shutter that is open for half a frame, with its middle at the frame
+
+
+def _looks(scene):
+    """At a target that flies from one side to the other, after which the look lags."""
+    obj = rigs.swinging_human(scene, FIRST, END)
+    target = rigs.empty(scene)
+    rigs.key(target, "location", {FIRST: (-2.0, -1.0, 1.6), END: (2.0, -1.0, 1.9)})
+    stack_edits.set_up_look_at(obj, scene, target)
+    obj.active_ragdoll.look_at[0].blend_speed = 8.0
+    assert len(obj.active_ragdoll.leg_stabilizers) == 2
+    return obj
+
+
+def _layered(scene):
+    """A layer that comes and goes: its weight is keyed."""
+    obj = rigs.swinging_human(scene, FIRST, END)
+    layer = stack_edits.add_layer(obj, scene, "CLIP", obj.animation_data.action.name)
+    stack_edits.choose(layer, obj.animation_data.action)
+    layer.start = FIRST + 7
+    rigs.key(obj, "active_ragdoll.layers[0].weight", {FIRST: 0.0, END: 1.0})
+    return obj
+
+
+def _physics(scene):
+    return rigs.ragdoll(scene, END, 0.1, first=FIRST)
+
+
+def _physics_and_look(scene):
+    """Both, with a physics blend that is keyed."""
+    obj = _looks(scene)
+    rigs.set_weights(obj, 0.2)
+    bpy.context.view_layer.objects.active = obj
+    assert bpy.ops.active_ragdoll.build() == {"FINISHED"}
+    rigs.key(obj, "active_ragdoll.physics_blend", {FIRST: 1.0, END: 0.6})
+    return obj
+
+
+def _baked(scene):
+    obj = _physics(scene)
+    bpy.context.view_layer.objects.active = obj
+    assert bpy.ops.active_ragdoll.bake() == {"FINISHED"}
+    return obj
+
+
+def _rendered(scene, obj, engine: str) -> dict:
+    scene.render.engine = engine
+    scene.render.use_motion_blur = engine == "CYCLES"
+    with renders.reading(scene, obj) as seen:
+        bpy.ops.render.render(animation=True)
+    return seen
+
+
+def _local(obj, pose: np.ndarray) -> np.ndarray:
+    """Matrices [n, 4, 4] of the bones in their parents' frames."""
+    rows = [obj.data.bones.find(bone.parent.name) if bone.parent else -1 for bone in obj.data.bones]
+    above = np.array([pose[row] if row >= 0 else np.eye(4) for row in rows])
+    return np.linalg.inv(above) @ pose
+
+
+@pytest.mark.parametrize("make", (_layered, _physics_and_look, _baked))
+def test_sub_frames_lie_between_the_frames(fresh_scene, tmp_path, make):
+    obj = make(fresh_scene)
+    renders.prepare(fresh_scene, tmp_path / "frame_")
+    fresh_scene.cycles.samples = 1
+    fresh_scene.render.motion_blur_shutter = 2.0 * BLUR
+    sharp = _rendered(fresh_scene, obj, "BLENDER_WORKBENCH")
+    pose_stack.forget()
+    seen = _rendered(fresh_scene, obj, "CYCLES")
+    assert all(np.array_equal(seen[frame], sharp[frame]) for frame in sharp), "whole frames are as without motion blur"
+    fastest = 0.0
+    for frame in range(FIRST, END):
+        a, b = (_local(obj, sharp[frame + i]) for i in (0, 1))
+        whole = rigs.angles(a, b)
+        fastest = max(fastest, whole.max())
+        for share in (BLUR, 1.0 - BLUR):
+            now = _local(obj, seen[frame + share])
+            tolerance = 0.04 * whole.max() + 0.01  # a blend that changes bends the way
+            assert np.abs(rigs.angles(a, now) - share * whole).max() < tolerance, (frame, share)
+            assert np.abs(rigs.angles(now, b) - (1.0 - share) * whole).max() < tolerance, (frame, share)
+            between = (1.0 - share) * sharp[frame] + share * sharp[frame + 1]
+            way = np.linalg.norm(sharp[frame + 1] - sharp[frame], axis=-2)[:, 3].max()
+            assert np.linalg.norm(seen[frame + share] - between, axis=-2)[:, 3].max() < 0.1 * way + 1e-4
+    assert fastest > 3.0
+    after = rigs.angles(_local(obj, seen[END + BLUR]), _local(obj, sharp[END])).max()
+    assert after <= fastest, "nothing jumps after the last frame"
+
+
+def test_sub_frames_leave_no_trace(fresh_scene):
+    obj = _looks(fresh_scene)
+    frames = range(FIRST, END + 1)
+    played = rigs.shown(fresh_scene, obj, frames)
+    found = pose_stack.of(obj)
+    known, last = dict(found.states), found._last
+    fresh_scene.frame_set(5, subframe=0.5)
+    half = rigs.pose(obj)
+    assert found.states == known and found._last == last
+    assert not np.array_equal(half, played[5]) and not np.array_equal(half, played[6])
+    pose_stack.forget()
+    for frame in frames:
+        fresh_scene.frame_set(frame)
+        assert np.array_equal(rigs.pose(obj), played[frame]), frame
+        fresh_scene.frame_set(frame, subframe=0.5)
+        if frame == 5:
+            assert np.array_equal(rigs.pose(obj), half), "whatever was shown before"

@@ -1,4 +1,4 @@
-"""Springs in world and joint space: closed forms of the damped oscillator, and bounded at any setting."""
+"""Springs and the joint-space drive: closed forms of the damped oscillator, and no hand from outside."""
 
 import itertools
 import math
@@ -12,6 +12,128 @@ import rigs
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.runtime import STATE
+from own_characters import or_own
+
+(MOCAP,) = or_own("01_01.bvh")
+
+
+def _joint_errors(obj, scene, first, last):
+    """Errors of the relative rotations [f, k] (degrees) while a shot plays."""
+
+    def read():
+        run = STATE.runs[scene.name]
+        own = run.joint_drives
+        return np.degrees(quaternion.angle_between(own.relative(rigs.bodies(obj)), own.relative(run.wanted)))
+
+    return np.array(rigs.play(scene, first, last, read))
+
+
+def test_relative_rotations_follow_the_mocap():
+    """Within 1.5 degrees in the mean while the body falls freely."""
+    rig = rigs.load(MOCAP, 60)
+    rig.obj.active_ragdoll.drive_space = "JOINT"
+    build.build(rig.obj, rig.scene)
+    errors = _joint_errors(rig.obj, rig.scene, rig.first, rig.last)
+    assert len(errors) > 10
+    assert errors.mean() <= 1.5
+
+
+@pytest.mark.blender_version
+@pytest.mark.parametrize(("axis", "degrees"), (((1, 0, 0), 120.0), ((1, 0, 1), 120.0)))
+def test_it_holds_through_ninety_and_a_hundred_and_twenty_degrees(scene, axis, degrees):
+    """Where an axis of every motor degenerates in turn."""
+    scene.gravity = (0.0, 0.0, 0.0)
+    rigs.set_range(scene, 1, 73)
+    obj = rigs.chain(scene, 3)
+    frames = np.arange(-3, 74)
+    angles = np.radians(degrees) * 0.5 * (1.0 - np.cos(2.0 * np.pi * np.maximum(frames - 1, 0) / 72.0))
+    turns = quaternion.from_axis_angle(np.array(axis) / np.linalg.norm(axis), angles)
+    rigs.key(obj.pose.bones["B"], "rotation_quaternion", dict(zip(frames.tolist(), turns, strict=True)))
+    for other in obj.pose.bones:
+        other.active_ragdoll.joint = "FREE"
+    obj.active_ragdoll.drive_space, obj.active_ragdoll.self_collision = "JOINT", False
+    build.build(obj, scene)
+    assert _joint_errors(obj, scene, 1, 73).max() < 1.5
+
+
+def _momenta(weight):
+    """Linear and angular momentum about the centre of mass [f, 3], and what moves within, at 240 frames a second."""
+    scene = _empty(240)
+    rigs.set_range(scene, 1, 121)
+    obj = rigs.human(scene)
+    rigs.swing(obj, 1, 121, fps=240.0)
+    settings = obj.active_ragdoll
+    settings.drive_space, settings.self_collision = "JOINT", False
+    rigs.undamped(obj)
+    for bone in obj.pose.bones:
+        bone.active_ragdoll.shape = "BOX"  # whose inertia is simple
+    rigs.set_weights(obj, weight)
+    build.build(obj, scene)
+    masses = rigs.masses(obj)
+    sides = np.array([2.0 * rigs.half_extents(part) for part in settings.parts])
+    poses = np.array(rigs.play(scene, 1, 121, lambda: rigs.bodies(obj)))[1:]
+    momentum, around, own = rigs.momenta(poses, masses, rigs.box_moments(masses, sides), 240.0)
+    total = momentum.sum(axis=1)
+    within = momentum - masses[:, None] * total[:, None] / masses.sum()
+    inner, swinging = (np.linalg.norm(each, axis=-1).sum(axis=1).mean() for each in (within, around))
+    return total, (around + own).sum(axis=1), inner, swinging
+
+
+def _drift(momentum):
+    return np.linalg.norm(momentum - momentum[0], axis=1).max()
+
+
+def test_momentum_is_kept_as_well_as_by_a_limp_body():
+    """Linear and angular momentum like the same ragdoll limp, or to two thousandths of what moves within: what places
+    in single precision leave of their differences."""
+    limp_linear, limp_angular, _inner, _swinging = _momenta(0.0)
+    linear, angular, inner, swinging = _momenta(1.0)
+    assert inner > 0.5, "nothing moves within"
+    assert _drift(linear) <= max(2e-3 * inner, 1.5 * _drift(limp_linear))
+    assert _drift(angular) <= max(2e-3 * swinging, 1.5 * _drift(limp_angular))
+
+
+@pytest.mark.blender_version
+def test_at_weight_zero_both_spaces_are_the_same_limp_body(fresh_scene):
+    """Until the first limit is met: from there on the order of constraints decides how the solver rounds."""
+
+    def run(space):
+        scene = rigs.empty_file()
+        obj = rigs.ragdoll(scene, 30, 0.0, drive_space=space)
+        return np.array(rigs.play(scene, 1, 30, lambda: rigs.bodies(obj)))
+
+    joint, world = run("JOINT"), run("WORLD")
+    assert (joint[0] - joint[4])[:, 2, 3].max() > 0.1
+    assert np.abs(joint[:5] - world[:5]).max() < 1e-5
+    fallen = [(places[0, :, 2, 3] - places[-1, :, 2, 3]).mean() for places in (joint, world)]
+    assert fallen[0] == pytest.approx(fallen[1], rel=0.02)
+
+
+@pytest.mark.blender_version
+def test_a_largest_torque_lets_a_lifted_arm_sink(fresh_scene):
+    """The upper body stands on kinematic hips; the forearm cannot be held by less than gravity's torque on it."""
+
+    def sunk(torque):
+        scene = rigs.empty_file()
+        obj = rigs.human(scene)
+        rigs.set_range(scene, 1, 25)
+        obj.active_ragdoll.drive_space, obj.active_ragdoll.self_collision = "JOINT", False
+        for bone in obj.pose.bones:
+            if bone.name not in ("forearm.L", "finger.L"):
+                bone.active_ragdoll.body_mode = "KINEMATIC"
+            bone.active_ragdoll.joint = "FREE"
+        obj.pose.bones["forearm.L"].active_ragdoll.max_torque = torque
+        build.build(obj, scene)
+        carried = [rigs.part(obj, name) for name in ("forearm.L", "finger.L")]
+        gravity = sum(p.body.rigid_body.mass * 9.81 * abs(p.bind[0, 3] - 0.47) for p in carried)
+        heights = rigs.play(scene, 1, 25, lambda: rigs.matrices([carried[0].body])[0, 2, 3])
+        return heights[0] - heights[-1], gravity
+
+    free, needed = sunk(0.0)
+    assert free < 0.002
+    assert sunk(1.5 * needed)[0] < 0.002
+    assert sunk(0.5 * needed)[0] > 0.05
+
 
 KICK = 0.3  # [m] that the target moves in the first frame, and stands still
 
@@ -51,7 +173,7 @@ def _after(frequency, ratio, count, speed):
     return _kicked(frequency, ratio, np.arange(count) * step, speed)
 
 
-SPRINGS = ((0.5, 1.0), (1.0, 0.2), (2.0, 0.0))
+SPRINGS = ((0.5, 1.0), (1.0, 0.2))
 
 
 @pytest.mark.blender_version
@@ -72,23 +194,14 @@ def test_a_kicked_body_follows_the_damped_oscillator(frequency, ratio):
     assert np.abs(away - expected).max() < 0.02 * np.abs(expected).max()
 
 
-# Half extents [m] in the bone's frame, Y along the bone; a capsule's own Z is turned along it.
-BODIES = {
-    "sphere": ("SPHERE", (0.2, 0.2, 0.2)),
-    "rod": ("BOX", (0.02, 0.5, 0.02)),
-    "round rod": ("CAPSULE", (0.03, 0.03, 0.5)),
-    "plate": ("BOX", (0.3, 0.5, 0.02)),
-    "box": ("BOX", (0.1, 0.25, 0.18)),
-}
+# Half extents [m] in the bone's frame, Y along the bone.
+BODIES = {"rod": (0.02, 0.5, 0.02), "plate": (0.3, 0.5, 0.02)}
 
 
 def _shape(bone, body):
-    kind, half = BODIES[body]
     own = bone.active_ragdoll
-    own.shape, own.shape_by_user, own.half_extents = kind, True, half
+    own.shape, own.shape_by_user, own.half_extents = "BOX", True, BODIES[body]
     own.body_location = (0.0, 0.5, 0.0)
-    if kind == "CAPSULE":
-        own.body_rotation = (math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0)
 
 
 def _turns(obj, bone, axis):
@@ -112,12 +225,7 @@ X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
 
 @pytest.mark.parametrize(
     ("frequency", "ratio", "body", "axis"),
-    (
-        (2.0, 1.0, "sphere", Z),
-        (1.0, 0.2, "rod", X),
-        (0.5, 0.0, "plate", Z),
-        (2.0, 1.0, "box", X),
-    ),
+    ((1.0, 0.2, "rod", X), (0.5, 0.0, "plate", Z)),
 )
 def test_a_turned_body_follows_the_damped_oscillator(frequency, ratio, body, axis):
     """The same about both axes across the limb, by a kick of 1.2 rad/s, whatever the body's proportions."""
@@ -131,8 +239,7 @@ def test_a_turned_body_follows_the_damped_oscillator(frequency, ratio, body, axi
 
 @pytest.mark.parametrize(
     ("space", "body", "axis"),
-    [("WORLD", *case) for case in (("rod", X), ("plate", X), ("plate", Z))]
-    + [("JOINT", *case) for case in (("rod", Z), ("plate", X), ("box", X))],
+    (("WORLD", "plate", Z), ("JOINT", "rod", X)),
 )
 def test_a_body_swings_about_its_joint_at_the_frequency_asked_for(space, body, axis):
     """Within 3 % of 1 Hz, about both axes across the limb; its parent stands still."""
@@ -152,14 +259,13 @@ def test_a_body_swings_about_its_joint_at_the_frequency_asked_for(space, body, a
     assert 0.5 * 240.0 * (len(exact) - 1) / (exact[-1] - exact[0]) == pytest.approx(1.0, rel=0.03)
 
 
-@pytest.mark.parametrize(("space", "fps"), (("WORLD", 60), ("JOINT", 24)))
-def test_springs_stay_bounded(space, fps):
+@pytest.mark.parametrize("space", ("WORLD", "JOINT"))
+def test_springs_stay_bounded(space):
     """Bodies of 0.1 and 10 kg in turns, moving targets, gravity: no body leaves, none spins away."""
-    scene = _empty(fps, 9.81)
-    last = 1 + 3 * fps
+    scene, fps, last = _empty(24, 9.81), 24, 73
     rigs.set_range(scene, 1, last)
     chains = {}
-    for number, (frequency, ratio) in enumerate(itertools.product((0.1, 3.0, 30.0), (0.0, 3.0))):
+    for number, (frequency, ratio) in enumerate(itertools.product((0.1, 30.0), (0.0, 3.0))):
         obj = rigs.chain(scene, 4, 0.3, head=(0.0, 10.0 * number, 2.0))  # out of each other's reach
         rigs.swing(obj, 1, last, (("A", (0, 0, 1), 30.0, 1.0, 0.0), ("C", (1, 0, 0), 30.0, 2.0, 0.3)), fps)
         settings = obj.active_ragdoll
@@ -180,19 +286,3 @@ def test_springs_stay_bounded(space, fps):
         turns = bodies[1:, :, :3, :3] @ bodies[:-1, :, :3, :3].transpose(0, 1, 3, 2)
         speed = np.linalg.norm(quaternion.to_rotation_vector(quaternion.from_matrix(turns)), axis=-1) * fps
         assert np.median(speed[-fps:].max(axis=1)) < 40.0, spring
-
-
-def test_half_the_weight_is_a_spring_of_half_the_stiffness(fresh_scene):
-    """It sags twice as far."""
-
-    def sag(weight):
-        scene = _empty(24, 9.81)
-        rigs.set_range(scene, 1, 120)
-        obj = _one_body(scene, 2.0, 1.0)
-        obj.active_ragdoll.translation_weight = weight
-        build.build(obj, scene)
-        heights = rigs.play(scene, 1, 120, lambda: rigs.bodies(obj)[0, 2, 3])
-        return heights[0] - heights[-1]
-
-    assert sag(0.5) == pytest.approx(2.0 * sag(1.0), rel=0.03)
-    assert sag(1.0) == pytest.approx(9.81 / (2.0 * math.pi * 2.0) ** 2, rel=0.05)
