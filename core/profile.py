@@ -324,7 +324,8 @@ def match(profile: Profile, names, anatomy: Anatomy, how: str = AUTO, rig: str =
                 result.joint_in_anatomy[bone], result.ranges[bone] = entry.joint_in_anatomy, None
             if entry.range is not None:
                 result.ranges[bone] = entry.range
-    which = _listed(unused)
+    texts = [f"'{entry.name}'" if entry.name is not None else entry.role for entry in unused]
+    which = f": {listed(texts, 5)}" if texts else ""
     if profile.entries and not any(result.by):
         raise RagdollError(f"None of the profile's {len(profile.entries)} bones is found in {rig}{which}")
     if unused:
@@ -333,11 +334,6 @@ def match(profile: Profile, names, anatomy: Anatomy, how: str = AUTO, rig: str =
         kinds = profile.kind.lower(), anatomy.kind.lower()
         result.notes.append(f"the profile is for a {kinds[0]}, {rig} looks like a {kinds[1]}")
     return result
-
-
-def _listed(entries) -> str:
-    texts = [f"'{entry.name}'" if entry.name is not None else entry.role for entry in entries]
-    return f": {listed(texts, 5)}" if texts else ""
 
 
 def _sorted_out(entries, names, anatomy, how) -> tuple[dict, list, list]:

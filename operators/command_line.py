@@ -205,18 +205,9 @@ def _bake(options) -> None:
     for text in [*STATE.warnings.get(obj.name, ()), *(bake.notes_on(carried) if carried else ())]:
         print(f"warning: {text}")
     print(f"baked frames {first} to {last} of '{obj.name}' to the action '{obj.active_ragdoll.baked_action.name}'")
-    figures = reports.figures_of(obj, scene, built)
+    figures = reports.figures_of(obj, scene, built) | {"frames": [first, last]} | report
     reports.save(options.output)
-    _report(
-        options,
-        {
-            **figures,
-            "frames": [first, last],
-            **report,
-            **({"controls": carried} if carried else {}),
-            "diagnosis": diagnosis,
-        },
-    )
+    _report(options, figures | ({"controls": carried} if carried else {}) | {"diagnosis": diagnosis})
 
 
 def _choose_drive(obj, options) -> None:

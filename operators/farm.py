@@ -312,14 +312,9 @@ def _simulate_and_write(options, given: dict) -> None:
             pass
     figures = {obj.name: recorder.figures(obj) for obj in characters}
     reports.save(options.output)
-    result = {
-        **reports.file_version(),
-        "given": given,
-        "output_sha256": reports.sha256_of(options.output),
-        "characters": figures,
-    }
+    result = {"given": given, "output_sha256": reports.sha256_of(options.output), "characters": figures}
     result |= {"scene": scene.name, "frames": list(world.shot_range(scene))}
-    reports.write(options.report, options.file, result)
+    reports.write(options.report, options.file, reports.file_version() | result)
 
 
 def _told(frames, scene, name: str):

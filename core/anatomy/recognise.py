@@ -44,7 +44,11 @@ def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, end
     _check(names, parents, heads, tails, deform)
     read = naming.read(names)
     notes: list = []
-    body, own = _body(names, parents, read, deform), _own(read, deform)
+    body = _body(names, parents, read, deform)
+    # What may carry a part of the mesh: by the bones' flags, in a generated rig by their names too.
+    own = np.array(np.ones(len(read)) if deform is None else deform, dtype=bool)
+    if sum(name.deform for name in read) >= GENERATED:
+        own &= np.array([name.deform for name in read], dtype=bool)
     led = _led(parents, read, body, ends)
     core = next((i for i, name in enumerate(read) if body[i] and name.meaning == r.PELVIS), -1)
     up = _upright(read, heads, np.asarray(up, dtype=float), body)
@@ -159,14 +163,6 @@ def _by_twins(names: list, parents, body: np.ndarray, led: dict) -> np.ndarray:
             if twin is not None and twin != i and body[twin]:
                 result[i] = twin
                 break
-    return result
-
-
-def _own(read: list, deform) -> np.ndarray:
-    """Which bones [n] may carry a part of the mesh: by their flags, in a generated rig by their names too."""
-    result = np.ones(len(read), dtype=bool) if deform is None else np.asarray(deform, dtype=bool)
-    if sum(name.deform for name in read) >= GENERATED:
-        result = result & np.array([name.deform for name in read], dtype=bool)
     return result
 
 

@@ -259,13 +259,10 @@ def shown(state: State, stride: Stride, k: int) -> complex:
     return stride.ankles[k] + state.feet[k].offset
 
 
-def _standing(state: State, stride: Stride) -> list:
-    return [shown(state, stride, k) for k in (0, 1) if stride.stands[k] and not state.feet[k].own]
-
-
 def _swinging(body: Body, state: State, stride: Stride, seconds: float) -> State:
     """The pendulum, the trunk and the arms over a frame."""
-    feet, own, heading = _standing(state, stride), stride.pressure, stride.heading
+    feet = [shown(state, stride, k) for k in (0, 1) if stride.stands[k] and not state.feet[k].own]
+    own, heading = stride.pressure, stride.heading
     borne = [ankle for ankle, stands in zip(stride.ankles, stride.stands, strict=True) if stands]
     borne = bearing(body, borne, own, heading) if borne else own
     settles = any(foot.own == SETTLE for foot in state.feet)

@@ -151,21 +151,6 @@ class Clip:
         return Clip(name, tuple(bones), fps, frames)
 
 
-def at_once(clips: Sequence[Clip], times: Sequence[float]) -> LocalPose:
-    """Poses [k, n] of k clips of one kind at a time within each [s], as `Clip.at` gives them one by one."""
-    places = [clip.place(time) for clip, time in zip(clips, times, strict=True)]
-    below = _frames_of(clips, [frame for frame, _share in places])
-    if not any(share for _frame, share in places):
-        return below
-    after = [min(frame + 1, clip.frame_count - 1) for clip, (frame, _share) in zip(clips, places, strict=True)]
-    return between(below, _frames_of(clips, after), np.array([[share] for _frame, share in places]))
-
-
-def _frames_of(clips: Sequence[Clip], frames: Sequence[int]) -> LocalPose:
-    """One frame of each of k clips of one kind as poses [k, n]."""
-    return stack([_take(clip.poses, frame) for clip, frame in zip(clips, frames, strict=True)])
-
-
 def interpolate(a: LocalPose, b: LocalPose, share: ArrayLike) -> LocalPose:
     """From a to b by shares, a number or [..., n]: a at 0 and b at 1, both to the bit; shortest arcs between.
 
@@ -284,7 +269,12 @@ class SyncGroup:
         times = self.clip_times(phase)
         if len(used) == 1:
             return self.clips[used[0]].at(times[used[0]])
-        return weighted_sum(at_once([self.clips[i] for i in used], [times[i] for i in used]), weights[used])
+        places = [(self.clips[i], *self.clips[i].place(times[i])) for i in used]
+        poses = stack([_take(clip.poses, frame) for clip, frame, _share in places])
+        if any(share for _clip, _frame, share in places):  # as `Clip.at` does one by one
+            after = [_take(clip.poses, min(frame + 1, clip.frame_count - 1)) for clip, frame, _share in places]
+            poses = between(poses, stack(after), np.array([[share] for _clip, _frame, share in places]))
+        return weighted_sum(poses, weights[used])
 
 
 def contact_markers(heights: ArrayLike, fps: float, names: Sequence[str]) -> tuple[tuple[str, float], ...]:

@@ -21,4 +21,5 @@ EXAMPLES = {
     "stunt": "struck by a box of a car's size, thrown, and up again, hurt",
     "slip": "a fall on the back with reflexes awake",
     "boxer": "three punches taken standing, one that fells",
+    "get_up_compare": "heights of mass center, hands and feet of our get-ups beside recorded ones",
 }

@@ -27,24 +27,16 @@ def _human(scene, name, x=0.0, weight=1.0, *, seed=0):
     return obj
 
 
-def _run(scene, characters):
-    """Bodies of each character by name [f, m, 4, 4], from a live run."""
-    found = rigs.play(scene, 1, LAST, lambda: [rigs.bodies(obj) for obj in characters])
-    return {obj.name: np.array([frame[i] for frame in found]) for i, obj in enumerate(characters)}
-
-
-def _scene():
-    scene = rigs.empty_file()
-    rigs.set_range(scene, 1, LAST)
-    return scene
-
-
 CAST = (("Firm", 0.0, 1.0), ("Soft", APART, 0.4), ("Limp", 2.0 * APART, 0.0), ("Second", 3.0 * APART, 0.4))
 
 
 def _cast(*names):
-    scene = _scene()
-    return _run(scene, [_human(scene, *said, seed=i) for i, said in enumerate(CAST) if said[0] in names])
+    """Bodies of some of them by name [f, m, 4, 4], from a live run."""
+    scene = rigs.empty_file()
+    rigs.set_range(scene, 1, LAST)
+    made = [_human(scene, *said, seed=i) for i, said in enumerate(CAST) if said[0] in names]
+    found = rigs.play(scene, 1, LAST, lambda: [rigs.bodies(obj) for obj in made])
+    return {obj.name: np.array([frame[i] for frame in found]) for i, obj in enumerate(made)}
 
 
 @pytest.mark.blender_version
@@ -67,7 +59,7 @@ NAN = math.nan
 @pytest.fixture(scope="module")
 def pair():
     """Two characters far apart in the air, one with everything that can go wrong; and the other's undisturbed run."""
-    scene = _scene()
+    scene = rigs.empty_file()
     rigs.set_range(scene, 1, END)
     stays, errs = made = [_human(scene, "Stays", 0.0, 0.4), _human(scene, "Errs", APART, 0.4)]
     stack_edits.ensure(errs, scene)

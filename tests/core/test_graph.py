@@ -18,8 +18,6 @@ from core.motion.graph import (
     Graph,
     GraphInputs,
     GraphPlayer,
-    GraphState,
-    Playing,
     SpaceSource,
     State,
     Transition,
@@ -100,22 +98,6 @@ def test_the_shot_visits_every_state_and_conditions_decide():
     assert len(jumps) == JUMP.frame_count - 1 and jumps[0] == 60
 
 
-def test_a_frame_is_the_same_however_it_is_reached():
-    graph, inputs = locomotion(), shot()
-    played = run(graph, inputs)
-    assert run(graph, inputs) == played
-    for here, elsewhere in zip(played, run(graph, inputs, first_frame=-1000), strict=True):
-        assert graph.weights(here) == graph.weights(elsewhere) and elsewhere.frame == here.frame - 1000
-    # From any recorded frame on, as after scrubbing back.
-    for start in (3, 58, 66, 143):
-        state = played[start]
-        for frame in range(start + 1, start + 30):
-            state = graph.step(state, inputs[frame])
-            assert state == played[frame]
-    again = GraphState(played[66].frame, tuple(Playing(**vars(p)) for p in played[66].playing))
-    assert_same_bits(graph.pose(again, IDLE.held), graph.pose(played[66], IDLE.held))
-
-
 def test_blends_take_their_time_and_weights_sum_to_1():
     graph, inputs = locomotion(), shot()
     for state in run(graph, inputs):
@@ -163,7 +145,6 @@ def test_an_interrupted_blend_goes_on_from_where_it_is():
 FAULTS = [
     (["a", "a"], [], 'More than one state is called "a": the others are left out'),
     (["a"], [Transition("a", "walk")], '"a" > "walk" of graph "G" needs a state "walk", which is missing'),
-    (["a", "b"], [Transition("gone", "b")], 'needs a state "gone", which is missing'),
     (["a", "b"], [Transition("a", "*")], 'needs a state "*"'),
     (["a", "b"], [Transition("a", "b", (Condition("fast"),))], 'parameter "fast", which is missing'),
     (["a", "b"], [Transition("a", "b", (Condition("x", ">", np.nan),))], '"x" with what is not a number'),
@@ -171,7 +152,6 @@ FAULTS = [
     (["a", "b", "c"],
      [Transition("b", "c", (Condition("x", ">", 1),)), Transition("c", "b", (Condition("x", "<", 2),))],
      '"b" > "c" > "b" of graph "G" are cyclic'),
-    (["a", "b", "c"], [Transition("a", "b"), Transition("b", "c"), Transition("c", "a")], '"a" > "b" > "c" > "a"'),
 ]  # fmt: skip
 
 

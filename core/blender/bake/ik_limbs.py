@@ -211,7 +211,8 @@ class Limbs:
             for limb, (aim, axis, _bent), lead in zip(self.found, aims, leads, strict=True):
                 if limb.pole is not None:
                     matrix = poses[self.bones.find(limb.pole)].copy()
-                    matrix[:3, 3] = self.joints(limb, wanted)[1] + limb.reach * _turned(aim, axis, lead)
+                    way = quaternion.rotate(quaternion.from_axis_angle(axis, lead), aim)
+                    matrix[:3, 3] = self.joints(limb, wanted)[1] + limb.reach * way
                     bones[limb.pole].matrix_basis = Matrix(self.basis(limb.pole, matrix, poses))
             poses = self.rig.shown()
             left = [
@@ -240,10 +241,6 @@ class Limbs:
 def _angle(start: np.ndarray, end: np.ndarray, axis: np.ndarray) -> float:
     """The angle from one direction to another about an axis [rad]."""
     return float(np.arctan2(np.cross(start, end) @ axis, start @ end - (start @ axis) * (end @ axis)))
-
-
-def _turned(vector: np.ndarray, axis: np.ndarray, angle: float) -> np.ndarray:
-    return quaternion.rotate(quaternion.from_axis_angle(axis, angle), vector)
 
 
 def turns_between(now: np.ndarray, before: np.ndarray) -> np.ndarray:

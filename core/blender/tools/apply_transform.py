@@ -49,7 +49,13 @@ def apply_transform(obj, scene, parts=PARTS) -> list[str]:
         if has_stack:
             stack_edits.drop(obj)
         _apply(obj, parts, rest, applied)
-        _scale_along(obj, size, by_path, curves)
+        for bone in obj.pose.bones:
+            bone.location = np.array(bone.location) * by_path[action_channels.bone_path(bone.name, "location")]
+        for owner in (obj, *obj.pose.bones):
+            for group, name, _said in _lengths(owner):
+                setattr(group, name, _scaled(getattr(group, name), size))
+        for curve, factor in curves:
+            _change(curve, factor)
         scene.view_layers[0].update()  # a build reads meshes by where they stand
         if has_stack:
             stack_edits.ensure(obj, scene)
@@ -220,16 +226,6 @@ def _curves(obj, by_path: dict) -> list[tuple]:
             whose = "is linked" if action.library is not None else f"also moves '{others[0].name}'"
             raise RagdollError(f"The action '{action.name}' of '{obj.name}' {whose}: make it single-user first")
     return found
-
-
-def _scale_along(obj, size: float, by_path: dict, curves) -> None:
-    for bone in obj.pose.bones:
-        bone.location = np.array(bone.location) * by_path[action_channels.bone_path(bone.name, "location")]
-    for owner in (obj, *obj.pose.bones):
-        for group, name, _said in _lengths(owner):
-            setattr(group, name, _scaled(getattr(group, name), size))
-    for curve, factor in curves:
-        _change(curve, factor)
 
 
 def _scaled(value, factor: float):

@@ -114,7 +114,10 @@ def plan(
     seconds = np.arange(frames + 1) / fps
     deep = surface.depths(own, *found.at(seconds), local)
     deep[:, 0] = np.maximum(deep[:, 0], deep[:, 1:3].min(axis=1))  # he rises with both feet
-    lift = _risen(np.minimum(deep, _RAISED * own.height), max(1, round(0.12 * tempo * fps)))
+    reach = max(1, round(0.12 * tempo * fps))  # raised without edges in time, and not less than so
+    padded = np.pad(np.minimum(deep, _RAISED * own.height), [(2 * reach, 2 * reach), (0, 0)], mode="edge")
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 4 * reach + 1, axis=0)
+    lift = mean_around(windows.max(axis=-1), reach)
     share = smooth_step((seconds - times[-2]) / (times[-1] - times[-2]))
     deltas, places = found.at(seconds, lift * (1.0 - share)[:, None])
     deltas, places = q.multiply(turn, deltas), q.rotate(turn, places) + origin
@@ -199,12 +202,6 @@ def _laid(own: Biped, key: Key, floor: Floor, held: list) -> Key:
     turns = q.multiply(q.power(floor.tilt, np.where(low, 1.0, lying)), p.turns)
     trunk = q.multiply(q.power(floor.tilt, lying), p.trunk)
     return replace(key, posture=replace(p, hip=along(p.hip, over), trunk=trunk, ends=ends, turns=turns))
-
-
-def _risen(values, reach: int) -> np.ndarray:
-    """Values [f, k] without edges in time, and not below them."""
-    padded = np.pad(values, [(2 * reach, 2 * reach), (0, 0)], mode="edge")
-    return mean_around(np.lib.stride_tricks.sliding_window_view(padded, 4 * reach + 1, axis=0).max(axis=-1), reach)
 
 
 def _move_in_world(own: Biped, world, way, shift) -> Reroot:
