@@ -24,10 +24,7 @@ def main(out: Path) -> None:
     shot.furnish(scene)
     build.build(walker, scene)
     story.set_up_recovery(walker, scene)
-    group = walker.active_ragdoll.recovery
-    group.get_up_pace = 1.6
-    event = group.events.add()
-    event.frame, event.phase = MEET, "LIMP"
+    walker.active_ragdoll.recovery.get_up_pace = 1.6
     scene.frame_set(MEET)
     place = np.array(walker.matrix_world @ walker.pose.bones["spine"].head)
     drive(make_car(scene), scene, place)

@@ -34,24 +34,12 @@ def loosen_arm(obj, side="L"):
         settings.joint, settings.translation_weight, settings.rotation_weight = "FREE", 0.0, 0.2
 
 
-def reaching_human(scene, keys, last=48, name="Target", **settings):
+def reaching_human(scene, keys, last=48):
     """A swinging human with a ragdoll whose left arm goes where it is led, and a keyed Empty to lead it."""
     obj = rigs.swinging_human(scene, 1, last)
-    for setting, value in settings.items():
-        setattr(obj.active_ragdoll, setting, value)
     loosen_arm(obj)
     build.build(obj, scene)
-    return obj, empty(scene, keys, name)
-
-
-def limp_chain(scene, place, last):
-    """A limp ragdoll of two bones, and an Empty at a place."""
-    scene.render.fps = rigs.FPS
-    obj = rigs.chain(scene, 2)
-    rigs.set_range(scene, 1, last)
-    build.build(obj, scene)
-    rigs.set_weights(obj)
-    return obj, empty(scene, {1: place})
+    return obj, empty(scene, keys)
 
 
 def bone_matrix(obj, bone):

@@ -10,13 +10,10 @@ from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 REAL = {
     "Knight.glb": 2,
     "mh_mixamo.blend": 2,
-    "cesium_man.gltf": 2,
     "01_01.bvh": 2,
     "Fox.glb": 4,
     "animals_pack_Horse.glb": 4,
-    "metarig human": 2,
     "metarig Animals.wolf": 4,
-    "metarig Basic.basic_quadruped": 4,
 }
 
 

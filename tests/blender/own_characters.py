@@ -120,10 +120,8 @@ TABLES = {
     "own robot": (_robot, 1.0, False),
 }
 HUMANS = ("own mixamo", "own unreal", "own kaykit with roots", "own joints with stubs")
-CREATURES = ("own bird", "own snake", "own spider", "own robot")  # neither a human nor on four legs
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
-ALIKE = ("dab.bvh", "walk.fbx", "arnaud.fbx")  # to others of the files
-SWEPT = (*(name for name in rigs.FILES if DATA.is_dir() and name not in ALIKE), *TABLES)
+SWEPT = (*(rigs.FILES if DATA.is_dir() else ()), *TABLES)
 
 
 def or_own(*files: str, own: tuple[str, ...] = HUMANS) -> tuple[str, ...]:

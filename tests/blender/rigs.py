@@ -26,10 +26,9 @@ from mathutils import Quaternion, Vector
 
 FPS = 24
 KEPT = Path(os.environ.get("ACTIVE_RAGDOLL_KEPT") or tempfile.mkdtemp())  # characters that were imported
-MOCAP = ("01_01.bvh", "jumping_jacks.bvh", "zombie.bvh", "dab.bvh")
-GAMES = ("Knight.glb", "Fox.glb", "animals_pack_Horse.glb", "single_knight_pack_KnightCharacter.glb")
-GAMES += ("modular_men_Worker.glb", "cesium_man.gltf")
-FILES = (*MOCAP, *GAMES, "arnaud.fbx", "run.fbx", "walk.fbx", "mh_game_engine.blend", "mh_mixamo.blend")
+FILES = ("01_01.bvh", "jumping_jacks.bvh", "Knight.glb", "Fox.glb", "animals_pack_Horse.glb", "cesium_man.gltf")
+FILES += ("single_knight_pack_KnightCharacter.glb", "modular_men_Worker.glb", "run.fbx", "mh_game_engine.blend")
+FILES += ("mh_mixamo.blend",)
 
 
 @dataclass

@@ -45,9 +45,6 @@ jumping_jacks.bvh: HUMAN 12
     Left > Right, lhand > rhand, PELVIS Hips, SPINE lowerback, CHEST Chest Chest2, NECK lowerneck Neck, HEAD Head,
     CLAVICLE LeftCollar, UPPER_ARM LeftShoulder, FOREARM LeftElbow, HAND LeftWrist lhand, THIGH LeftHip,
     SHANK LeftKnee, FOOT LeftAnkle
-zombie.bvh, dab.bvh: HUMAN 13
-    Left > Right, PELVIS Hips, SPINE Spine Spine1 Spine2, CHEST Spine3, NECK Neck, HEAD Head, CLAVICLE LeftShoulder,
-    UPPER_ARM LeftArm, FOREARM LeftForeArm, HAND LeftHand, THIGH LeftUpLeg, SHANK LeftLeg, FOOT LeftFoot
 Knight.glb: HUMAN 12
     .l > .r, PELVIS hips, SPINE spine, CHEST chest, HEAD head, UPPER_ARM upperarm.l, FOREARM lowerarm.l,
     HAND wrist.l hand.l, THIGH upperleg.l, SHANK lowerleg.l, FOOT foot.l
@@ -69,21 +66,14 @@ single_knight_pack_KnightCharacter.glb: HUMAN 12
     .L > .R, PELVIS Body Hips, SPINE Abdomen, CHEST Torso, NECK Neck, HEAD Head, CLAVICLE Shoulder.L,
     UPPER_ARM UpperArm.L, FOREARM LowerArm.L, HAND Palm.L MiddleHand.L, THIGH UpperLeg.L, SHANK LowerLeg.L,
     FOOT Foot.L
-modular_men_Worker.glb: HUMAN 13
-    .L > .R, PELVIS Hips, SPINE Abdomen Torso, CHEST Chest, NECK Neck, HEAD Head, CLAVICLE Shoulder.L,
-    UPPER_ARM UpperArm.L, FOREARM LowerArm.L, HAND Hand.L, THIGH UpperLeg.L, SHANK LowerLeg.L, FOOT Foot.L
 cesium_man.gltf: HUMAN 12
     Node_16 > Node_13, Node_17 > Node_14, Node_18 > Node_15, Node_7 > Node_3, Node_8 > Node_4, Node_9 > Node_5,
     PELVIS Node_2, SPINE Node_11, CHEST Node_12, NECK Node_19, HEAD Node_20, UPPER_ARM Node_16, FOREARM Node_17,
     HAND Node_18, THIGH Node_7, SHANK Node_8, FOOT Node_9
-arnaud.fbx, run.fbx, walk.fbx: HUMAN 13
+run.fbx: HUMAN 13
     Lefthand > RightHand, Left > Right, PELVIS Pelvis, SPINE Spine Spine1 Spine2, CHEST Spine3, NECK Neck, HEAD Head,
     CLAVICLE LeftShoulder, UPPER_ARM LeftArm, FOREARM LeftForeArm, HAND Lefthand, THIGH LeftUpLeg, SHANK LeftLeg,
     FOOT LeftFoot
-mh_game_engine.blend: HUMAN 13
-    clavicle_l > clavicle_r, _l > _r, PELVIS pelvis, SPINE spine_01 spine_02, CHEST spine_03, NECK neck_01, HEAD head,
-    CLAVICLE clavicle_l, UPPER_ARM upperarm_l, FOREARM lowerarm_l, HAND hand_l, THIGH thigh_l, SHANK calf_l,
-    FOOT foot_l
 mh_mixamo.blend: HUMAN 13
     Left > Right, PELVIS mixamorig:Hips, SPINE mixamorig:Spine mixamorig:Spine1, CHEST mixamorig:Spine2,
     NECK mixamorig:Neck, HEAD mixamorig:Head, CLAVICLE mixamorig:LeftShoulder, UPPER_ARM mixamorig:LeftArm,
@@ -93,10 +83,6 @@ metarig human: HUMAN 13
     .L > .R, PELVIS spine, SPINE spine.001 spine.002, CHEST spine.003, NECK spine.004 spine.005, HEAD spine.006,
     CLAVICLE shoulder.L, UPPER_ARM upper_arm.L, FOREARM forearm.L, HAND hand.L, THIGH thigh.L, SHANK shin.L,
     FOOT foot.L, JAW jaw
-metarig Basic.basic_human: HUMAN 13
-    .L > .R, PELVIS spine, SPINE spine.001 spine.002, CHEST spine.003, NECK spine.004 spine.005, HEAD spine.006,
-    CLAVICLE shoulder.L, UPPER_ARM upper_arm.L, FOREARM forearm.L, HAND hand.L, THIGH thigh.L, SHANK shin.L,
-    FOOT foot.L
 metarig Basic.basic_quadruped: QUADRUPED 22
     .L > .R, PELVIS spine.004, SPINE spine.005 spine.006 spine.007, CHEST spine.008, NECK spine.009 spine.010,
     HEAD spine.011, TAIL spine.003 spine.002 spine.001 spine, CLAVICLE shoulder.L, UPPER_ARM front_thigh.L,
@@ -105,10 +91,6 @@ metarig Animals.bird: CREATURE 24
     .L > .R, PELVIS spine.003, SPINE spine.004, CHEST spine.005, NECK spine.006 neck.001 neck.002, HEAD head,
     TAIL spine.002 spine.001 spine, CLAVICLE shoulder.L, WING Wing.L Wing.001.L Wing.002.L, THIGH thigh.L,
     SHANK shin.L, FOOT foot.L
-metarig Animals.cat: QUADRUPED 22
-    .L > .R, PELVIS spine, SPINE spine.001 spine.002, CHEST spine.003, NECK spine.004 spine.005, HEAD spine.006,
-    JAW jaw, TAIL tail.001 tail.002 tail.003 tail.004, CLAVICLE shoulder.L, UPPER_ARM upper_arm.L, FOREARM forearm.L,
-    HAND hand.L, THIGH thigh.L, SHANK shin.L, FOOT foot.L
 metarig Animals.horse: QUADRUPED 22
     .L > .R, PELVIS spine.001, SPINE spine.002 spine.003 spine.004 spine.005, CHEST spine.006,
     NECK neck.001 neck.002 neck.003 neck.004, HEAD head, JAW jaw jaw.001,

@@ -57,16 +57,6 @@ def test_channels_at_rest_are_left_out_and_connected_bones_get_no_location():
     assert {curve.group.name for curve in action_channels.fcurves_of(action, obj)} == set(poses.bones)
 
 
-def test_rest_is_keyed_where_the_old_action_or_the_property_has_something_else():
-    obj = animated.rig(["a", "b"])
-    old = animate(obj, ["a"], [1, 20])
-    obj.pose.bones["b"].location = (0.0, 2.0, 0.0)
-    _, _, state = bake(obj, ["a", "b"], range(1, 21), moved=False)
-    restore(obj, state, old)
-    bpy.context.scene.frame_set(5)
-    assert obj.pose.bones["b"].location[:] == (0.0, 2.0, 0.0)
-
-
 @pytest.mark.parametrize("mode", ("QUATERNION", "ZYX", "AXIS_ANGLE"))
 def test_reduced_keys_play_within_the_tolerance(mode):
     obj = animated.rig([f"bone.{i}" for i in range(10)], (mode,))
@@ -107,25 +97,6 @@ def test_other_channels_and_the_old_action_stay_bit_for_bit():
         assert action_channels.channels_of(baked, copy).fcurves.find("location", index=1).evaluate(3) == 4.0
 
 
-@pytest.mark.parametrize("name", ("01_01.bvh", "all Euler orders"))
-def test_revert_restores_settings_and_poses_exactly(name):
-    obj = animated.character(name)
-    if obj.animation_data is None:
-        animate(obj, list(obj.pose.bones.keys())[::2], [1, 12, 40])
-    obj.animation_data.action_blend_type = "COMBINE"
-    obj.animation_data.action_influence = 0.75
-    obj.animation_data.action_extrapolation = "NOTHING"
-    old, slot = action_channels.current(obj)
-    before = played(obj, range(-5, 50))
-    settings, keys = animation_settings(obj), curves(old, obj)
-    _, _, state = bake(obj, list(obj.pose.bones.keys()), range(1, 31), scaled=True)
-    restore(obj, state, old)
-    assert animation_settings(obj) == settings
-    assert curves(old, obj) == keys
-    assert action_channels.current(obj) == (old, slot)
-    np.testing.assert_array_equal(played(obj, range(-5, 50)), before)
-
-
 def test_character_without_animation_is_as_before_after_revert():
     obj = animated.rig(["a", "b"])
     obj.pose.bones["a"].rotation_quaternion = (0.6, 0.8, 0.0, 0.0)
@@ -138,32 +109,8 @@ def test_character_without_animation_is_as_before_after_revert():
     np.testing.assert_array_equal(played(obj, [1, 20]), before)
 
 
-def test_failure_on_the_way_leaves_nothing_behind(monkeypatch):
-    obj = animated.rig(["a", "b"])
-    animate(obj, ["a"], [1, 20])
-    settings, count = animation_settings(obj), len(bpy.data.actions)
-
-    def fail(*_):
-        raise RuntimeError("on purpose")
-
-    monkeypatch.setattr(actions, "_mute_drivers", fail)
-    with pytest.raises(RuntimeError, match="on purpose"):
-        bake(obj, ["a", "b"], range(1, 11))
-    assert animation_settings(obj) == settings
-    assert len(bpy.data.actions) == count
-
-
-def test_unknown_bone_is_refused_by_name():
-    obj = animated.rig(["a"])
-    poses = random_poses(obj, ["a"], np.arange(1, 4))
-    poses = action_keys.Poses(["nobody"], poses.frames, poses.location, poses.rotation, poses.scale)
-    with pytest.raises(RagdollError, match="nobody"):
-        actions.bake(obj, poses, "Baked")
-    assert obj.animation_data is None
-
-
-@pytest.mark.parametrize("interpolation", ("BEZIER", "LINEAR", "CONSTANT", "ELASTIC"))
-@pytest.mark.parametrize("keys", ([1, 13, 25, 37, 60], [-3, 90], [1.5, 18.25, 44.75, 60], [30], [10, 41]))
+@pytest.mark.parametrize("interpolation", ("BEZIER", "ELASTIC"))
+@pytest.mark.parametrize("keys", ([-3, 90], [1.5, 18.25, 44.75, 60], [30]))
 def test_old_animation_plays_on_every_whole_frame_outside(interpolation, keys):
     obj = animated.rig(["a", "b"], ("QUATERNION", "XYZ"))
     old = animate(obj, ["a", "b"], keys)
@@ -190,44 +137,18 @@ def test_old_animation_plays_on_every_whole_frame_outside(interpolation, keys):
     np.testing.assert_array_equal(played(obj, outside), before)
 
 
-def test_modifiers_do_not_act_on_baked_channels():
-    obj = animated.rig(["a"], ("XYZ",))
-    old = animate(obj, ["a"], [1, 20, 60])
-    for curve in action_channels.fcurves_of(old, obj):
-        curve.modifiers.new("NOISE").strength = 3.0
-    outside = [*range(1, 20), *range(41, 61)]
-    before = played(obj, outside)
-    bake(obj, ["a"], range(20, 41))
-    assert np.abs(played(obj, outside) - before).max() < SAME
-
-
-def test_muted_curves_and_groups_do_not_silence_the_bake():
+def test_modifiers_mutes_and_muted_groups_do_not_silence_the_bake():
     """`bake` compares what plays with what was asked for. (A muted group silences its curves in Blender 4.2 only.)"""
-    obj = animated.rig(["a", "b"])
+    obj = animated.rig(["a", "b"], ("XYZ",))
     old = animate(obj, ["a", "b"], [1, 60])
     group = action_channels.channels_of(*action_channels.current(obj)).groups.new("a")
     for curve in action_channels.fcurves_of(old, obj):
+        curve.modifiers.new("NOISE").strength = 3.0
         curve.mute = curve.array_index == 0
         if '"a"' in curve.data_path:
             curve.group = group
     group.mute = True
     bake(obj, ["a", "b"], range(20, 41))
-
-
-def test_bones_whose_rotation_mode_is_animated():
-    obj = animated.rig(["a"], ("XYZ",))
-    old = animate(obj, ["a"], [1, 60])
-    path = action_channels.bone_path("a", "rotation_")
-    for index in range(4):
-        key_curve(old, obj, path + "quaternion", index, [(1, 1.0), (60, 0.3 * index)])
-    key_curve(old, obj, path + "mode", 0, [(1, 0), (30, 1), (50, 0)], "CONSTANT")
-    # On the frame of a change Blender converts the rotation, so what it shows depends on the frame before.
-    outside = [*range(-5, 20), *range(41, 50), *range(50, 61)]
-    settled = np.array([frame not in (-5, 41, 50) for frame in outside])
-    before = played(obj, outside)
-    bpy.context.scene.frame_set(35)
-    bake(obj, ["a"], range(20, 41))
-    assert np.abs(played(obj, outside) - before)[settled].max() < SAME
 
 
 EVERY = range(-5, 90)
@@ -248,38 +169,10 @@ def with_tracks(obj, spans):
         action.use_fake_user = True
 
 
-@pytest.mark.parametrize("spans", ([(1, 80)], [(22, 30)], [(1, 30)], [(30, 60)], [(1, 50), (10, 70)]))
-def test_bake_over_nla_tracks(spans):
-    obj = animated.rig(["a", "b"], ("QUATERNION", "XYZ"))
-    with_tracks(obj, spans)
-    before, settings = played(obj, EVERY), animation_settings(obj)
-    _, baked, state = bake(obj, ["a"], range(20, 41), moved=False)
-    after = played(obj, EVERY)
-    np.testing.assert_array_equal(after[:, 1], before[:, 1])
-    if min(span[0] for span in spans) < 20:
-        np.testing.assert_array_equal(after[:25], before[:25])
-    if max(span[1] for span in spans) > 40:
-        np.testing.assert_array_equal(after[46:], before[46:])
-    else:
-        np.testing.assert_array_equal(after[46:, 0], np.tile(after[45, 0], (len(after) - 46, 1, 1)))
-    props = {curve.data_path.split(".")[-1] for curve in action_channels.fcurves_of(baked, obj)}
-    assert props == {"location", "rotation_quaternion"}
-    restore(obj, state)
-    assert animation_settings(obj) == settings
-    np.testing.assert_array_equal(played(obj, EVERY), before)
-
-
 @pytest.mark.parametrize("solo", (False, True))
 @pytest.mark.parametrize(
     ("blend", "influence", "extrapolation"),
-    (
-        ("REPLACE", 1.0, "HOLD"),
-        ("REPLACE", 0.4, "NOTHING"),
-        ("ADD", 1.0, "HOLD_FORWARD"),
-        ("ADD", 0.4, "HOLD"),
-        ("COMBINE", 1.0, "NOTHING"),
-        ("COMBINE", 0.4, "HOLD_FORWARD"),
-    ),
+    (("REPLACE", 0.4, "NOTHING"), ("ADD", 1.0, "HOLD_FORWARD"), ("COMBINE", 0.4, "HOLD")),
 )
 def test_bake_over_an_action_on_top_of_tracks(blend, influence, extrapolation, solo):
     obj = animated.rig(["a", "b"], ("QUATERNION", "XYZ"))
@@ -300,19 +193,6 @@ def test_bake_over_an_action_on_top_of_tracks(blend, influence, extrapolation, s
     restore(obj, state, old)
     assert animation_settings(obj) == settings
     np.testing.assert_array_equal(played(obj, EVERY), before)
-
-
-@pytest.mark.parametrize("whole", (True, False))
-def test_muted_tracks_and_strips_stay_muted_and_do_not_matter(whole):
-    obj = animated.rig(["a", "b"])
-    with_tracks(obj, [(1, 80)])
-    (track,) = obj.animation_data.nla_tracks
-    muted = track if whole else track.strips[0]
-    muted.mute = True
-    animate(obj, ["a", "b"], [1, 20], seed=9)
-    _, baked, _ = bake(obj, ["a"], range(1, 21))
-    assert muted.mute and len(obj.animation_data.nla_tracks) == 1
-    assert any('"b"' in curve.data_path for curve in action_channels.fcurves_of(baked, obj)), "not a copy"
 
 
 def test_tweak_mode_is_refused():

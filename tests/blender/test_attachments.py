@@ -4,26 +4,22 @@ shots they are repeated, saved, edited, taken away, and given what makes no sens
 import bpy
 import numpy as np
 import pytest
+from mathutils import Matrix
 
 import holding
 import rigs
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.settings import lists
 from active_ragdoll.core.blender.tools import viewport
 from holding import HAND, TIP, attach, empty, in_target, key_enabled, tip
 
 pytestmark = pytest.mark.blender_version
 
 NEAR = {1: (0.64, -0.15, 1.42)}
-PLACES = {1: (0.6, -0.2, 1.3), 48: (0.52, -0.15, 1.36)}
 
 
-@pytest.mark.parametrize("space", ("WORLD", "JOINT"))
-def test_a_hand_rides_a_moving_target_with_the_offset_of_the_moment(fresh_scene, space):
-    obj, target = holding.reaching_human(fresh_scene, PLACES, drive_space=space)
-    if space == "JOINT":
-        obj.pose.bones["hips"].active_ragdoll.body_mode = "KINEMATIC"
+def test_a_hand_rides_a_moving_target_with_the_offset_of_the_moment(fresh_scene):
+    obj, target = holding.reaching_human(fresh_scene, {1: (0.6, -0.2, 1.3), 48: (0.52, -0.15, 1.36)})
     attach(obj, target, point=TIP)
     key_enabled(obj, {1: False, 12: True})
     offsets = np.array(rigs.play(fresh_scene, 1, 48, lambda: in_target(target, tip(obj))))
@@ -33,46 +29,45 @@ def test_a_hand_rides_a_moving_target_with_the_offset_of_the_moment(fresh_scene,
     assert not STATE.warnings.get(obj.name)
 
 
-@pytest.mark.parametrize("mode", ("KINEMATIC", "ACTIVE"))
-def test_a_fixed_bone_turns_with_its_target(scene, mode):
-    """The end of a limp chain whose root is led keeps its pose against a target that moves and turns."""
-    scene.render.fps = rigs.FPS
-    obj = rigs.chain(scene, 4)
-    target = empty(scene, {1: (1.6, 0.0, 2.0), 48: (1.2, 0.3, 2.2)})
-    rigs.key(target, "rotation_euler", {1: (0.0, 0.0, 0.0), 48: (0.2, 0.0, 1.0)})
+@pytest.mark.parametrize("scale", (0.01, 1.0, 100.0))
+@pytest.mark.parametrize(("kind", "rope"), (("FIXED", 0.0), ("DISTANCE", 0.05)))
+def test_a_limp_character_hangs_on_what_moves_at_any_scale(scene, scale, kind, rope):
+    """The rope is so short that the arm whips round within a frame."""
     rigs.set_range(scene, 1, 48)
-    for bone in obj.pose.bones:
-        bone.active_ragdoll.joint = "FREE"
-        if bone.name != "A":
-            bone.active_ragdoll.rotation_weight = bone.active_ragdoll.translation_weight = 0.0
-    obj.pose.bones["A"].active_ragdoll.body_mode = mode
+    obj = rigs.human(scene)
+    obj.data.transform(Matrix.Scale(1.0 / scale, 4))
+    obj.scale = (scale,) * 3
+    rigs.swing(obj, 1, 48)
     build.build(obj, scene)
-    attach(obj, target, bone="D", kind="FIXED", point=(0.0, 0.4, 0.0))
-    key_enabled(obj, {1: False, 8: True})
-    read = np.array(
-        rigs.play(scene, 1, 48, lambda: np.linalg.inv(rigs.matrices([target])[0]) @ holding.bone_matrix(obj, "D"))
-    )
-    kept = read[6]
-    assert np.linalg.norm(read[7:, :3, 3] - kept[:3, 3], axis=1).max() < 2e-3
-    assert rigs.angles(read[7:], np.broadcast_to(kept, read[7:].shape)).max() < 0.5
+    rigs.set_weights(obj)
+    scene.frame_set(1)
+    point = (0.0, 0.2, 0.0)
+    start = tip(obj, point=point) + np.array((0.0, 0.0, rope))
+    hook = empty(scene, {1: start, 48: start + np.array((0.35, 0.0, 0.17))})
+    attach(obj, hook, kind=kind, point=point)
 
+    def read():
+        place = rigs.matrices([hook])[0]
+        return np.linalg.inv(place) @ holding.bone_matrix(obj, HAND), tip(obj, point=point) - place[:3, 3]
 
-def test_a_stated_offset_is_reached_in_its_time_and_kept(fresh_scene):
-    obj, target = holding.reaching_human(fresh_scene, PLACES)
-    attach(obj, target, offset="STATED", offset_location=(0.0, 0.0, 0.1), reach_seconds=0.5, point=TIP)
-    key_enabled(obj, {1: False, 12: True})
-    offsets = np.array(rigs.play(fresh_scene, 1, 48, lambda: in_target(target, tip(obj)) - (0.0, 0.0, 0.1)))
-    away = np.linalg.norm(offsets, axis=1)
-    assert away[10] > 0.1
-    assert away[24:].max() < 4e-3
-    assert np.abs(np.diff(away[10:24])).max() < 2.5 * away[10] / 12, "no jerk on the way"
+    bones, ways = (np.array(each) for each in zip(*rigs.play(scene, 1, 48, read), strict=True))
+    assert np.linalg.norm(ways, axis=1).max() < rope + (0.035 if rope else 4e-3)
+    if kind == "FIXED":
+        assert rigs.angles(bones, np.broadcast_to(bones[0], bones.shape)).max() < 2.0
+    assert np.median(rigs.bodies(obj)[:, 2, 3]) < start[2] - 0.3, "the rest hangs below"
+    assert rigs.mass_center(obj)[2] > start[2] - 2.5, "it does not fall"
+    assert not STATE.warnings.get(obj.name)
 
 
 def test_the_largest_force_carries_what_it_can():
     sunk = {}
     for share in (0.8, 4.0):
         scene = rigs.empty_file()
-        obj, target = holding.limp_chain(scene, (0.5, 0.0, 2.0), 40)
+        obj = rigs.chain(scene, 2)
+        rigs.set_range(scene, 1, 25)
+        build.build(obj, scene)
+        rigs.set_weights(obj)
+        target = rigs.empty(scene, location=(0.5, 0.0, 2.0))
         attach(obj, target, bone="A", max_force=share * 9.81 * rigs.masses(obj).sum())
         heights = rigs.play(scene, 1, 25, lambda obj=obj: holding.bone_matrix(obj, "A")[2, 3])
         sunk[share] = heights[0] - heights[24]
@@ -81,58 +76,23 @@ def test_the_largest_force_carries_what_it_can():
     assert sunk[0.8] > 0.3
 
 
-def undamped_prop(scene, *box, mass):
-    prop = rigs.box(scene, "Prop", *box, mass=mass)
-    prop.rigid_body.linear_damping = prop.rigid_body.angular_damping = 0.0
-    return prop
-
-
-def of_both(scene, obj, prop, last):
-    """World matrices [f, m + 1, 4, 4] of a character's bodies and a prop, and their masses."""
-    poses = rigs.play(scene, 1, last, lambda: np.concatenate([rigs.bodies(obj), rigs.matrices([prop])]))
-    return np.array(poses), np.array([*rigs.masses(obj), prop.rigid_body.mass])
-
-
 @pytest.mark.parametrize(("kind", "offset"), (("POINT", "STATED"), ("FIXED", "STATED"), ("DISTANCE", "MOMENT")))
 def test_a_pair_keeps_its_momentum(scene, kind, offset):
     """No outside hand: the centre of both goes on as before, through switching on, holding and switching off."""
-    obj = rigs.swinging_human(scene, 1, 90)
+    obj = rigs.swinging_human(scene, 1, 60)
     scene.gravity = (0.0, 0.0, 0.0)
-    prop = undamped_prop(scene, (0.1, 0.1, 0.1), (0.8, 0.1, 1.6), mass=3.0)
+    prop = rigs.box(scene, "Prop", (0.1, 0.1, 0.1), (0.8, 0.1, 1.6), mass=3.0)
+    prop.rigid_body.linear_damping = prop.rigid_body.angular_damping = 0.0
     rigs.undamped(obj)
     obj.active_ragdoll.drive_space = "JOINT"
     build.build(obj, scene)
     attach(obj, prop, kind=kind, offset=offset, point=TIP, offset_location=(-0.15, 0.0, 0.0))
-    key_enabled(obj, {1: False, 10: True, 80: False})
-    poses, masses = of_both(scene, obj, prop, 90)
-    speed = np.diff(masses @ poses[:, :, :3, 3] / masses.sum(), axis=0) * rigs.FPS
+    key_enabled(obj, {1: False, 10: True, 50: False})
+    masses, bodies = [*rigs.masses(obj), 3.0], [*(part.body for part in obj.active_ragdoll.parts), prop]
+    places = np.array(rigs.play(scene, 1, 60, lambda: rigs.matrices(bodies)[:, :3, 3]))
+    speed = np.diff(np.average(places, axis=1, weights=masses), axis=0) * rigs.FPS
     assert np.linalg.norm(speed[2:] - speed[5], axis=1).max() < 1e-4
     assert not STATE.warnings.get(obj.name)
-
-
-@pytest.mark.parametrize("kind", ("POINT", "FIXED"))
-def test_a_pair_keeps_its_spin(scene, kind):
-    """Two boxes of one bone each: their angular momentum stays, measured at 240 frames a second."""
-    scene.gravity, scene.render.fps = (0.0, 0.0, 0.0), 240
-    obj = rigs.chain(scene, 1)
-    rigs.undamped(obj)
-    prop = undamped_prop(scene, (0.3, 0.2, 0.1), (0.3, 0.5, 2.3), mass=2.0)
-    rigs.set_range(scene, 1, 90)
-    rigs.key(obj, "rotation_euler", {1: (0.0, 0.0, 0.0), 2: (0.0, 0.0, 0.02)})  # the spin with which the bodies start
-    rigs.interpolate(obj, "LINEAR")
-    for curve in rigs.curves_of(obj.animation_data.action):
-        curve.extrapolation = "LINEAR"
-    build.build(obj, scene)
-    rigs.set_weights(obj)
-    attach(obj, prop, bone="A", kind=kind)
-    key_enabled(obj, {1: False, 30: True})
-    poses, masses = of_both(scene, obj, prop, 90)
-    sides = np.array([o.dimensions for o in (obj.active_ragdoll.parts[0].body, prop)])
-    _momentum, around, own = rigs.momenta(poses, masses, rigs.box_moments(masses, sides), 240.0)
-    spin = (around + own).sum(axis=1)[5:]
-    start = spin[:20].mean(axis=0)
-    assert np.linalg.norm(start) > 1e-3
-    assert np.linalg.norm(spin - start, axis=1).max() < 0.02 * np.linalg.norm(start)
 
 
 def test_two_characters_hold_hands(scene):
@@ -175,32 +135,6 @@ def test_a_rope_swings_as_a_pendulum_and_never_gets_longer(scene):
     period = 2.0 * np.mean(np.diff(at)) / 48.0
     exact = 2.0 * np.pi * np.sqrt(length / 9.81) * (1.0 + angle**2 / 16.0 + 11.0 * angle**4 / 3072.0)
     assert abs(period / exact - 1.0) < 0.02
-
-
-def _shot(scene, attached: bool):
-    prop = rigs.box(scene, "Prop", (0.1, 0.1, 0.4), (1.0, 0.0, 1.45), mass=1.0)
-    target = empty(scene, {1: (0.0, 0.0, 2.0), 40: (0.2, 0.0, 2.0)})
-    obj = rigs.ragdoll(scene, 40, 0.5)
-    if attached:
-        attach(obj, prop, kind="FIXED", point=TIP)
-        attach(obj, target, bone="head", kind="DISTANCE", name="Rope")
-        key_enabled(obj, {1: False, 15: True})
-        key_enabled(obj, {1: False, 20: True}, 1)
-    return obj, prop
-
-
-def test_runs_are_the_same_to_the_bit_and_nothing_changes_before(fresh_scene):
-    obj, prop = _shot(fresh_scene, True)
-
-    def read():
-        return np.concatenate([rigs.bodies(obj), rigs.matrices([prop])])
-
-    first = np.array(rigs.play(fresh_scene, 1, 40, read))
-    assert np.array_equal(first, rigs.play(fresh_scene, 1, 40, read))
-    obj, prop = _shot(rigs.empty_file(), False)
-    plain = np.array(rigs.play(bpy.context.scene, 1, 40, read))
-    assert np.abs(first[:14] - plain[:14]).max() < 1e-6
-    assert np.abs(first[20:] - plain[20:]).max() > 0.05
 
 
 def _warnings(obj):
@@ -247,16 +181,6 @@ def test_what_is_taken_away_in_mid_shot_is_named_and_the_run_goes_on(scene, gone
     assert "Grip" in _warnings(obj) and "deleted" in _warnings(obj)
     rigs.play(scene, 1, 20)
     assert "missing" in _warnings(obj)
-
-
-def test_keys_go_with_their_attachments(fresh_scene):
-    """Of two keyed ones the first is taken away: the other is switched on when it always was."""
-    obj, _prop = _shot(fresh_scene, True)
-    lists.remove_item(obj.active_ragdoll, "attachments", 0)
-    switched = rigs.step(fresh_scene, (14, 15, 19, 20), lambda: obj.active_ragdoll.attachments[0].enabled)
-    assert obj.active_ragdoll.attachments[0].name == "Rope" and switched == [False, False, False, True]
-    paths = {curve.data_path for curve in rigs.curves_of(obj.animation_data.action) if "attach" in curve.data_path}
-    assert paths == {"active_ragdoll.attachments[0].enabled"}
 
 
 def test_operators_add_and_remove_and_the_overlay_draws_a_line(scene):

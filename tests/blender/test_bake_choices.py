@@ -10,7 +10,6 @@ from active_ragdoll.core.blender import bake
 from animated import SAME, animate, animation_settings, curves, matrices, played, random_poses, restore
 from core.blender.bake import actions
 from core.blender.rig import action_channels
-from core.errors import RagdollError
 
 pytestmark = pytest.mark.blender_version
 
@@ -20,7 +19,7 @@ INSIDE = np.array([frame in RANGE for frame in EVERY])
 
 
 def _animated(kind):
-    """A chain whose animation is an action, two NLA tracks, both, or an action with the NLA off."""
+    """A chain whose animation is an action, two NLA tracks, or both."""
     obj = animated.rig(["a", "b", "c"], MODES)
     bones = list(obj.pose.bones.keys())
     tracks = obj.animation_data_create().nla_tracks
@@ -35,7 +34,6 @@ def _animated(kind):
         obj.animation_data.action = None
     if kind != "tracks":
         animate(obj, bones, [1, 25, 60])
-    obj.animation_data.use_nla = kind != "off"
     return obj
 
 
@@ -49,7 +47,7 @@ def _below(obj):
     return {name: np.array(values) for name, values in found.items()}
 
 
-@pytest.mark.parametrize("kind", ("action", "tracks", "both", "off"))
+@pytest.mark.parametrize("kind", ("action", "tracks", "both"))
 @pytest.mark.parametrize("combined", (False, True))
 def test_a_layer_plays_over_the_animation_and_goes_again(kind, combined):
     obj = _animated(kind)
@@ -63,27 +61,19 @@ def test_a_layer_plays_over_the_animation_and_goes_again(kind, combined):
     now = played(obj, EVERY)
     assert np.abs(now[INSIDE] - matrices(poses)).max() < (10 * SAME if combined else SAME)
     assert np.abs(now[~INSIDE] - before[~INSIDE]).max() < SAME
+    if kind == "action" and combined:  # what is below can still be edited
+        path = action_channels.bone_path("a", "location")
+        (curve,) = (c for c in rigs.curves_of(old) if (c.data_path, c.array_index) == (path, 1))
+        for change in (0.5, -0.5):
+            for key in curve.keyframe_points:
+                key.co_ui.y += change
+            curve.update()
+            moved = played(obj, RANGE)[:, 0, :3, 3] - now[INSIDE][:, 0, :3, 3]
+            np.testing.assert_allclose(moved, [(0.0, max(change, 0.0), 0.0)] * len(RANGE), atol=1e-4)
     restore(obj, state, old)
     assert np.abs(played(obj, EVERY) - before).max() < SAME
     assert animation_settings(obj) == settings
     assert held is None or curves(old, obj) == held
-
-
-def test_the_animation_below_a_combined_layer_can_be_edited():
-    obj = _animated("action")
-    action = action_channels.current(obj)[0]
-    poses = random_poses(obj, list(obj.pose.bones.keys()), RANGE, scaled=False)
-    actions.bake(obj, poses, "Baked", destination=actions.LAYER, below=_below(obj))
-    before = played(obj, RANGE)
-    for curve in rigs.curves_of(action):
-        if curve.data_path == action_channels.bone_path("a", "location") and curve.array_index == 1:
-            for key in curve.keyframe_points:
-                key.co.y, key.handle_left.y, key.handle_right.y = (
-                    y + 0.5 for y in (key.co.y, key.handle_left.y, key.handle_right.y)
-                )
-            curve.update()
-    moved = played(obj, RANGE)[:, 0, :3, 3] - before[:, 0, :3, 3]
-    np.testing.assert_allclose(moved, np.tile([0.0, 0.5, 0.0], (len(RANGE), 1)), atol=1e-5)
 
 
 def test_the_current_action_is_keyed_itself_and_comes_back_bit_for_bit():
@@ -106,54 +96,33 @@ def test_the_current_action_is_keyed_itself_and_comes_back_bit_for_bit():
     assert np.array_equal(played(obj, EVERY), before)
 
 
-@pytest.mark.parametrize("kind, said", (("none", "no action"), ("both", "NLA")))
-def test_without_an_action_of_its_own_nothing_is_baked_into_it(kind, said):
-    obj = animated.rig(["a"]) if kind == "none" else _animated(kind)
-    found = set(bpy.data.actions)
-    poses = random_poses(obj, ["a"], RANGE)
-    with pytest.raises(RagdollError, match=said):
-        actions.bake(obj, poses, "Baked", destination=actions.CURRENT)
-    assert set(bpy.data.actions) == found
-
-
 # ---- by the operator -------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def hit(fresh_scene):
-    """A shot at full weight with a blow on the chest at frame 12."""
+def test_only_chosen_bones_and_frames_in_which_physics_acts_get_keys(fresh_scene):
+    """At full weight with a blow on the chest at frame 12."""
     obj = rigs.ragdoll(fresh_scene, 40, 1.0)
     hit = obj.active_ragdoll.hits.add()
     hit.bone, hit.frame, hit.vector, hit.strength = "spine", 12, (0.0, 1.0, 0.0), 60.0
-    return fresh_scene, obj
-
-
-def _baked_paths(obj):
-    return {curve.data_path for curve in rigs.curves_of(obj.active_ragdoll.baked_action)}
-
-
-def test_only_frames_in_which_physics_acts_get_keys(hit):
-    scene, obj = hit
     bpy.ops.active_ragdoll.simulate()
-    shown = rigs.shown(scene, obj, range(1, 41))
+    shown = rigs.shown(fresh_scene, obj, range(1, 41))
     bpy.ops.active_ragdoll.bake(frames="ACTIVE", destination="LAYER")
     layer = obj.animation_data.nla_tracks[-1].strips[0]
     assert 11 <= layer.frame_start <= 13
     first, last = int(layer.frame_start), int(layer.frame_end)
-    rigs.check_shown(scene, obj, shown, range(first, last + 1), 1e-4)
-    rigs.check_shown(scene, obj, shown, range(1, first), 2.0 * bake.recording.NEARLY_PARALLEL)
+    rigs.check_shown(fresh_scene, obj, shown, range(first, last + 1), 1e-4)
+    rigs.check_shown(fresh_scene, obj, shown, range(1, first), 2.0 * bake.recording.NEARLY_PARALLEL)
     bpy.ops.active_ragdoll.revert_bake()
     assert not obj.animation_data.nla_tracks
-
-
-def test_only_chosen_bones_get_keys(hit):
-    _scene, obj = hit
     rigs.select(obj, "head", "spine")
-    bpy.ops.active_ragdoll.bake(bones="SELECTED", destination="LAYER")
-    assert {path.split('"')[1] for path in _baked_paths(obj)} == {"head", "spine"}
-    bpy.ops.active_ragdoll.revert_bake()
-    bpy.ops.active_ragdoll.bake(bones="SIMULATED", destination="LAYER")
-    assert {path.split('"')[1] for path in _baked_paths(obj)} == {part.bone for part in obj.active_ragdoll.parts}
+    for chosen, wanted in (
+        ("SELECTED", {"head", "spine"}),
+        ("SIMULATED", {part.bone for part in obj.active_ragdoll.parts}),
+    ):
+        bpy.ops.active_ragdoll.bake(bones=chosen, destination="LAYER")
+        paths = {curve.data_path for curve in rigs.curves_of(obj.active_ragdoll.baked_action)}
+        assert {path.split('"')[1] for path in paths} == wanted
+        bpy.ops.active_ragdoll.revert_bake()
 
 
 @pytest.mark.parametrize(

@@ -59,8 +59,7 @@ def _apart(scene, obj, names, before) -> tuple:
 MADE = {
     "poles": (control_rigs.simple, {}),
     "no poles": (control_rigs.simple, {"pole": False}),
-    "layered": (control_rigs.layered, {}),
-    "layered, switches on the object": (control_rigs.layered, {"on_object": True}),
+    "layered": (control_rigs.layered, {"on_object": True}),
     "stretch": (control_rigs.layered, {"stretch": 0.1, "by_fk": True}),
 }
 
@@ -85,7 +84,7 @@ def test_ends_are_exact_and_the_middle_joints_where_they_were(fresh_scene, kind)
 def test_a_switch_is_held_over_the_range_and_goes_back(fresh_scene):
     obj, names = _shot(fresh_scene, control_rigs.layered)
     before, path = _places(fresh_scene, obj, names), 'pose.bones["hips"]["ik_hand.L"]'
-    for limbs, value, control in (("FK", 0.0, "forearm.L"), ("IK", 1.0, "IK-hand.L"), ("AS_KEYED", 1.0, "IK-hand.L")):
+    for limbs, value, control in (("FK", 0.0, "forearm.L"), ("AS_KEYED", 1.0, "IK-hand.L")):
         bpy.ops.active_ragdoll.bake(to="CONTROLS", limbs=limbs)
         assert bake.controls_of(obj)["DEF-forearm.L"]["control"] == control
         switch = {curve.data_path: curve for curve in rigs.curves_of(obj.active_ragdoll.baked_action)}[path]

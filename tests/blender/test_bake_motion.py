@@ -7,8 +7,7 @@ import pytest
 import rigs
 from active_ragdoll.core.blender.physics import build
 from animated import curves
-from core.blender.bake import recording
-from test_bake_controls import _controlled
+from test_bake_controls import _controlled, _deforming
 
 pytestmark = pytest.mark.blender_version
 
@@ -20,8 +19,8 @@ def _walking(scene, to: str):
     table = dict(rigs.HUMAN) | {"root": ((0, 0, 0), (0, 0.3, 0), None), "hips": (*rigs.HUMAN["hips"][:2], "root")}
     table = {name: table[name] for name in ("root", *rigs.HUMAN)}
     if to == "CONTROLS":
-        obj = _controlled(scene, True, table)
-        mask = np.array([bone.name.startswith("DEF-") and "finger" not in bone.name for bone in obj.data.bones])
+        obj = _controlled(scene, table)
+        mask = _deforming(obj)
     else:
         obj = rigs.armature(scene, table)
         rigs.swing(obj, 1, LAST)
@@ -75,18 +74,6 @@ def test_what_cannot_carry_the_way_is_refused(fresh_scene, carrier, said):
     assert not obj.active_ragdoll.muted
 
 
-def test_an_exported_skeleton_has_the_root_that_carries_the_way(fresh_scene):
-    obj = _walking(fresh_scene, "CONTROLS")
-    for bone in obj.data.bones:
-        bone.use_deform = bone.name.startswith("DEF-") and bone.name != "DEF-root"
-    names = [part.bone for part in obj.active_ragdoll.parts]
-    before = _places(fresh_scene, obj, names)
-    bpy.ops.active_ragdoll.export_ready(root_motion="ROOT")
-    new = bpy.context.object
-    assert {bone.name for bone in new.data.bones if bone.parent is None} >= {"DEF-root"} or "DEF-root" in new.data.bones
-    np.testing.assert_allclose(_places(fresh_scene, new, names), before, atol=1e-4)
-
-
 def test_a_range_becomes_a_seamless_cycle(fresh_scene):
     """Springs that swing in: the first pass begins at the animation, a cycle does not."""
     obj = rigs.swinging_human(fresh_scene, 1, 25)
@@ -108,14 +95,3 @@ def test_a_range_becomes_a_seamless_cycle(fresh_scene):
     assert curves(obj.animation_data.action, obj) == held and not obj.animation_data.nla_tracks
     first = np.array(rigs.step(fresh_scene, [1], lambda: rigs.pose(obj))[0])
     assert np.abs(first - poses[0]).max() > 0.01
-
-
-def test_what_a_cycle_lacks_is_spread_over_its_end():
-    rng = np.random.default_rng(0)
-    basis = np.tile(np.eye(4), (9, 2, 1, 1))
-    basis[..., :3, 3] = rng.normal(size=(9, 2, 3))
-    basis[4:, 0, :3, :3] = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    found = recording.closed(basis, 4)
-    np.testing.assert_allclose(found[-1], found[0], atol=1e-7)
-    np.testing.assert_allclose(found[:5], basis[:5], atol=1e-7)
-    assert np.abs(found[5:8] - basis[5:8]).max() > 1e-3

@@ -4,6 +4,8 @@ Files of motion capture may have all bones along one axis at rest. `in_line` mak
 the same joints move in the same way, so that the ordinary one says what its ragdoll has to be like.
 """
 
+import math
+
 import bpy
 import numpy as np
 import pytest
@@ -13,13 +15,12 @@ import own_characters
 import rigs
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.rig import armature
-from active_ragdoll.core.blender.stack import stack_edits
 from active_ragdoll.core.blender.tools import diagnose, profiles
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.ragdoll import diagnosis
 
 # Name of one of our own characters, whether names tell what its bones are.
-KINDS = (("own mixamo", True), ("own joints with stubs", False), ("own dog", True), ("own dog", False))
+KINDS = (("own mixamo", True), ("own dog", False))
 
 
 def in_line(rig: rigs.Rig) -> rigs.Rig:
@@ -79,9 +80,7 @@ def _joints(obj) -> list:
 @pytest.mark.parametrize(("name", "named"), KINDS)
 def test_the_ragdoll_is_that_of_the_same_character_with_an_ordinary_rest_pose(name, named):
     plain = own_characters.make(name)
-    if (
-        name == "own dog"
-    ):  # of bodies that are boxes rounding decides whether a box or a hull of eight corners is smaller
+    if name == "own dog":  # of boxes rounding decides whether a box or a hull of eight corners is smaller
         bpy.data.objects.remove(bpy.data.objects["Skin"])
     for i, bone in enumerate(plain.obj.data.bones):
         bone.name = bone.name if named else f"Node_{i}"
@@ -121,28 +120,11 @@ def test_it_follows_as_exactly_as_the_same_character_with_an_ordinary_rest_pose(
         assert worst[True][kind]["max"] <= 1.1 * worst[False][kind]["max"] + 1e-3, kind
 
 
-def test_a_look_at_turns_the_same_bones_by_the_same_angles():
-    shown = {}
-    for laid in (False, True):
-        rig = own_characters.make("own mixamo")
-        if laid:
-            rig = in_line(rig)
-            build.choose_bind_pose(rig.obj, rig.scene)
-        plain = rigs.animation(rig.obj, [12])[12]
-        stack_edits.set_up_look_at(rig.obj, rig.scene, rigs.empty(rig.scene, location=(1.2, -1.5, 2.0)))
-        rig.scene.frame_set(12)
-        shown[laid] = rigs.pose(rig.obj)
-    assert rigs.angles(plain, shown[True]).max() > 15.0
-    assert rigs.angles(shown[False], shown[True]).max() < 0.1
-    assert np.abs(shown[False] - shown[True])[:, :3, 3].max() < 1e-3
-
-
-def _swinging(scene, rotation=1.2):
+def _swinging(scene):
     """A human whose pose at frame 20 has an arm down."""
     obj = rigs.swinging_human(scene, 1, 24)
-    for frame, angle in ((19, 0.0), (20, rotation), (21, 0.0)):
-        obj.pose.bones["arm.L"].rotation_quaternion = Matrix.Rotation(angle, 3, "X").to_quaternion()
-        obj.pose.bones["arm.L"].keyframe_insert("rotation_quaternion", frame=frame)
+    turned = {frame: (math.cos(half), math.sin(half), 0.0, 0.0) for frame, half in ((19, 0.0), (20, 0.6), (21, 0.0))}
+    rigs.key(obj.pose.bones["arm.L"], "rotation_quaternion", turned)
     return obj
 
 
@@ -162,11 +144,8 @@ def test_the_user_chooses_a_frame_and_takes_it_back_in_one_step_each(fresh_scene
         bone = obj.data.bones.find(part.bone)
         assert np.abs(part.bind @ np.linalg.inv(part.offset) - there[bone]).max() < 1e-5, part.bone
     assert np.abs(rigs.part(obj, "arm.L").bind - first["arm.L"]).max() > 0.1
-    # A duplicate, a saved file and a profile keep it; another rig's bones do not get it by their roles.
+    # A duplicate, a saved file and a profile keep it.
     assert np.allclose(armature.bind_joints(copy)[0], armature.bind_joints(obj)[0])
-    other = armature_of_other_names(fresh_scene)
-    profiles.apply(other, profiles.collect(obj))
-    assert armature.BindPose(other, np.eye(4)).moved is None
     again = rigs.human(fresh_scene, "Again")
     profiles.apply(again, profiles.collect(obj))
     assert np.allclose(armature.bind_joints(again)[0], armature.bind_joints(obj)[0], atol=1e-5)
@@ -180,25 +159,6 @@ def test_the_user_chooses_a_frame_and_takes_it_back_in_one_step_each(fresh_scene
     build.rebuild(obj, scene)
     for part in obj.active_ragdoll.parts:
         assert np.array_equal(part.bind, first[part.bone])
-
-
-def armature_of_other_names(scene):
-    table = {bone.upper().replace(".", "_"): row for bone, row in rigs.HUMAN.items()}
-    return rigs.armature(
-        scene, {k: (*row[:2], row[2] and row[2].upper().replace(".", "_")) for k, row in table.items()}
-    )
-
-
-def test_applied_transforms_and_an_edited_rest_pose_carry_it_along(fresh_scene):
-    obj = _swinging(fresh_scene)
-    obj.pose.bones["hips"].location = (0.0, 0.3, 0.0)
-    obj.scale = (0.5, 0.5, 0.5)
-    fresh_scene.frame_set(20)
-    build.choose_bind_pose(obj, fresh_scene)
-    before = rigs.pose(obj)[:, :3, 3]
-    assert bpy.ops.active_ragdoll.apply_transform() == {"FINISHED"}
-    now = armature.BindPose(obj, np.array(obj.matrix_world))
-    assert np.abs(now.heads - before).max() < 1e-5
 
 
 def test_what_is_no_pose_is_refused_by_name(fresh_scene):

@@ -18,8 +18,13 @@ def shot(fresh_scene):
     return fresh_scene, rigs.ragdoll(fresh_scene, 30)
 
 
-def _rename(obj):
+def _rename_at_once(obj):
+    """As by a script: the next frame is the first that Blender evaluates after it."""
     obj.data.bones["head"].name = "skull"
+
+
+def _rename(obj):
+    _rename_at_once(obj)
     bpy.context.view_layer.update()
 
 
@@ -28,43 +33,23 @@ def _skip_where_blender_crashes():
         pytest.skip("renaming a bone in mid-shot crashes Blender 4.2: its bodies look at joints that are gone")
 
 
-def _add(obj):
-    bpy.ops.object.mode_set(mode="EDIT")
-    obj.data.edit_bones.new("extra").tail = (0.0, 0.0, 1.0)
-    bpy.ops.object.mode_set(mode="OBJECT")
-
-
 def _remove(obj):
     bpy.ops.object.mode_set(mode="EDIT")
     obj.data.edit_bones.remove(obj.data.edit_bones["finger.L"])
     bpy.ops.object.mode_set(mode="OBJECT")
 
 
-@pytest.mark.parametrize("change", (_rename, _add, _remove))
+@pytest.mark.parametrize("change", (_rename, _rename_at_once, _remove))
 def test_the_run_ends_with_the_characters_name_and_blender_goes_on(shot, change):
     """Without stopping its world, Blender crashes on the step after a renaming."""
-    if change is _rename:
+    if "rename" in change.__name__:
         _skip_where_blender_crashes()
     scene, obj = shot
     rigs.play(scene, 1, 15)
     change(obj)
-    bpy.context.view_layer.update()
-    assert "'Human'" in STATE.messages[scene.name] and "Bones" in STATE.messages[scene.name]
-    rigs.step(scene, range(16, 25))
-    assert np.isfinite(rigs.pose(obj)).all()
-
-
-def test_a_bone_renamed_by_a_script_that_goes_on_at_once(shot):
-    """The next frame is the first that Blender evaluates after it."""
-    _skip_where_blender_crashes()
-    scene, obj = shot
-    rigs.play(scene, 1, 15)
-    obj.data.bones["head"].name = "skull"
     rigs.step(scene, range(16, 25))
     assert "'Human'" in STATE.messages[scene.name] and "Bones" in STATE.messages[scene.name]
     assert np.isfinite(rigs.pose(obj)).all()
-    obj.data.bones["skull"].name = "head"
-    assert len(list(simulate.frames(scene))) == 30
 
 
 def test_after_a_simulation_its_frames_stay(shot):
@@ -78,22 +63,6 @@ def test_after_a_simulation_its_frames_stay(shot):
     obj.data.bones["skull"].name = "head"
     again = {frame: rigs.pose(obj) for frame in simulate.frames(scene)}
     assert np.abs(again[30] - shown[30]).max() < 1e-5
-
-
-def test_the_others_play_their_animation_meanwhile(fresh_scene):
-    """They have no bone changed, but the world that carried them has stopped."""
-    one = rigs.ragdoll(fresh_scene, 30, 0.0)
-    other = rigs.human(fresh_scene, "Other")
-    other.location.x = 4.0
-    rigs.swing(other, 1, 30)
-    expected = rigs.animation(other, range(16, 29))
-    build.build(other, fresh_scene)
-    rigs.set_weights(other)
-    rigs.play(fresh_scene, 1, 15)
-    _add(one)
-    bpy.context.view_layer.update()
-    found = rigs.step(fresh_scene, expected, lambda: rigs.pose(other))
-    assert np.abs(np.array(found) - list(expected.values())).max() < 1e-4
 
 
 def _rename_helpers(scene, obj):
@@ -111,12 +80,6 @@ def _set_joints(scene, obj):
     bpy.context.view_layer.update()
 
 
-def _move_joints(scene, obj):
-    for joint in _joints(scene):
-        joint.location.x += 0.001
-    bpy.context.view_layer.update()
-
-
 def _at_once(path: str, value):
     """As by a script that goes on without an update."""
 
@@ -128,12 +91,7 @@ def _at_once(path: str, value):
     return edit
 
 
-AT_ONCE = {
-    "rigid_body_constraint.type": "POINT",
-    "rigid_body_constraint.object1": None,
-    "rigid_body_constraint.breaking_threshold": 5.0,
-    "hide_viewport": True,
-}
+AT_ONCE = {"rigid_body_constraint.type": "POINT", "rigid_body_constraint.object1": None, "hide_viewport": True}
 
 
 def _take_joints_away(scene, obj):
@@ -141,8 +99,7 @@ def _take_joints_away(scene, obj):
 
 
 @pytest.mark.parametrize(
-    "edit",
-    (_rename_helpers, _set_joints, _move_joints, _take_joints_away, *(_at_once(*each) for each in AT_ONCE.items())),
+    "edit", (_rename_helpers, _set_joints, _take_joints_away, *(_at_once(*each) for each in AT_ONCE.items()))
 )
 def test_the_run_ends_where_joints_are_edited(shot, edit):
     """Blender copies them anew, and would step with what it has freed. A rebuilt one plays, and nothing of it stays."""

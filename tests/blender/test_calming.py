@@ -29,7 +29,6 @@ def _floating(scene, last, velocity):
 WEIGHTLESS = {
     "no gravity": lambda scene: setattr(scene, "use_gravity", False),
     "gravity 0": lambda scene: setattr(scene, "gravity", (0.0, 0.0, 0.0)),
-    "weight of gravity 0": lambda scene: setattr(scene.rigidbody_world.effector_weights, "gravity", 0.0),
     "weight of all 0": lambda scene: setattr(scene.rigidbody_world.effector_weights, "all", 0.0),
 }
 
@@ -45,16 +44,6 @@ def test_a_slow_body_keeps_its_momentum_without_gravity(fresh_scene, way):
     assert np.abs(velocity[:, 0] - SPEED * (1.0 - damping) ** times).max() < 0.01 * SPEED
 
 
-def test_a_slow_body_falls_in_weak_gravity(fresh_scene):
-    """Thrown up at a speed at which it is slow until gravity has turned it round."""
-    gravity = 0.1
-    fresh_scene.gravity = (0.0, 0.0, -gravity)
-    obj, velocity = _floating(fresh_scene, 97, (0.0, 0.0, 0.02))
-    damping = -np.log(1.0 - obj.pose.bones["hips"].active_ragdoll.linear_damping)
-    end = -gravity / damping + (gravity / damping + 0.02) * np.exp(-damping * (len(velocity) - 0.5) / rigs.FPS)
-    assert velocity[-1, 2] == pytest.approx(end, rel=0.02)
-
-
 def _field_far_away(scene):
     field = rigs.field(scene, "WIND", (0.0, 40.0, 0.0), strength=300.0).field
     field.use_max_distance, field.distance_max = True, 20.0
@@ -66,8 +55,7 @@ def _field_of_another_collection(scene):
 
 
 @pytest.mark.parametrize(
-    ("gravity", "field"),
-    ((1.62, None), (9.81, None), (9.81, _field_far_away), (9.81, _field_of_another_collection)),
+    ("gravity", "field"), ((1.62, None), (9.81, _field_far_away), (9.81, _field_of_another_collection))
 )
 def test_what_lies_is_brought_to_rest(fresh_scene, gravity, field):
     """Also beside force fields that do not reach it."""
@@ -75,6 +63,6 @@ def test_what_lies_is_brought_to_rest(fresh_scene, gravity, field):
     rigs.box(fresh_scene, "Floor", (20, 20, 1), (0, 0, -0.5), passive=True)
     if field is not None:
         field(fresh_scene)
-    _obj, velocity = _floating(fresh_scene, 24 * 12, (0.0, 0.0, 0.0))
+    _obj, velocity = _floating(fresh_scene, 24 * 8, (0.0, 0.0, 0.0))
     assert np.linalg.norm(velocity, axis=1)[-24:].max() < 1e-3
     assert STATE.runs[bpy.context.scene.name].calm.all()

@@ -7,8 +7,6 @@ from mathutils import Matrix, Quaternion
 
 import rigs
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.rig import armature, skinning
-from active_ragdoll.core.blender.rig.armature import anatomy_of, prop_bones
 
 HALF = (0.05, 0.03)  # of the blocks across
 WAYS = ("BONE", "RELATIVE", "CHILD_OF", "EMPTY", "MIRROR")
@@ -115,26 +113,3 @@ def test_carried_and_skinned_meshes_count_together(scene):
     rigs.ensure_world(scene)
     scene.rigidbody_world.collection.objects.link(helmet)
     assert length() == pytest.approx(1.0, rel=1e-3)
-
-
-def test_what_the_knight_wears_counts_and_what_he_holds_only_with_a_body_of_its_own():
-    rig = rigs.load("Knight.glb")
-    obj, pose = rig.obj, armature.BindPose(rig.obj, np.array(rig.obj.matrix_world))
-    things = {
-        mesh.name: (pose.names[bone], np.array([place @ (*v.co, 1.0) for v in mesh.data.vertices])[:, :3])
-        for mesh, bone, place in skinning.carried_meshes(obj, pose, np.array(obj.matrix_world))
-    }
-    assert things["Knight_Helmet"][0] == "head" and things["2H_Sword"][0] == "handslot.r"
-    build.build(obj, rig.scene)
-    found = bodies(obj)
-    assert "handslot.r" not in found
-    height = obj.active_ragdoll.height
-    assert np.mean(found["head"].distance(things["Knight_Helmet"][1]) < 0.02 * height) > 0.85
-    assert found["hand.r"].half.max() < 0.1 * height, "a hand, not a sword"
-
-    chosen = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones])
-    chosen[pose.row["handslot.r"]] = True
-    build.build(obj, rig.scene, chosen)
-    sword = bodies(obj)["handslot.r"]
-    assert np.mean(sword.distance(things["2H_Sword"][1]) < 0.02 * height) > 0.8
-    assert not prop_bones(obj, anatomy_of(obj))[pose.row["handslot.r"]]

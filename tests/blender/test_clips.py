@@ -10,7 +10,7 @@ import rigs
 from core import pose as pose_space
 from core import quaternion
 from core.blender.rig import action_channels
-from core.blender.rig.clips import ClipCache, RigRest, sample_action
+from core.blender.rig.clips import RigRest, sample_action
 from core.errors import RagdollError
 
 MODES = ("QUATERNION", "AXIS_ANGLE", "XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
@@ -80,43 +80,33 @@ def random_keys(obj, channels, rng, kind="LINEAR", frames=(1, 5, 12, 20)):
                 add_curve(channels, action_channels.bone_path(bone.name, prop), index, frames, values, kind)
 
 
-def one_curve(scene, kind, rng, handles=None):
-    _, channels = keyed(rigs.chain(scene, 1))
-    frames = np.cumsum(rng.uniform(0.3, 6.0, 7)) - 5.0
-    curve = add_curve(channels, 'pose.bones["A"].location', 0, frames, rng.normal(size=7), kind)
-    for i, point in enumerate(curve.keyframe_points if handles is not None else ()):
-        point.handle_left_type = point.handle_right_type = "FREE"
-        point.handle_left = (frames[i] - rng.uniform(0, handles), rng.normal())
-        point.handle_right = (frames[i] + rng.uniform(0, handles), rng.normal())
-    return curve
-
-
 @pytest.mark.blender_version
 @pytest.mark.parametrize(
     "case", ("CONSTANT", "LINEAR", "BEZIER", "ELASTIC", "BOUNCE", "free handles", "CYCLES", "NOISE", "samples")
 )
-@pytest.mark.parametrize("step", (1.0, 0.5))
-def test_curves_have_blenders_values(fresh_scene, case, step):
+def test_curves_have_blenders_values(fresh_scene, case):
     rng = np.random.default_rng(3)
     kind = case if case in ("CONSTANT", "LINEAR", "ELASTIC", "BOUNCE") else "BEZIER"
-    curve = one_curve(fresh_scene, kind, rng, handles=4.0 if case == "free handles" else None)
-    if case in ("CYCLES", "NOISE"):
+    _, channels = keyed(rigs.chain(fresh_scene, 1))
+    keys = np.cumsum(rng.uniform(0.3, 6.0, 7)) - 5.0
+    curve = add_curve(channels, 'pose.bones["A"].location', 0, keys, rng.normal(size=7), kind)
+    if case == "free handles":
+        for key, point in zip(keys, curve.keyframe_points, strict=True):
+            point.handle_left_type = point.handle_right_type = "FREE"
+            point.handle_left = (key - rng.uniform(0, 4.0), rng.normal())
+            point.handle_right = (key + rng.uniform(0, 4.0), rng.normal())
+    elif case in ("CYCLES", "NOISE"):
         curve.modifiers.new(case)
     elif case == "samples":
         curve.convert_to_samples(-5, 20)
-    check_curve(curve, np.arange(-10.0, 30.0, step), 0.1)
-
-
-def check_curve(curve, frames, least_range):
-    """A clip of a curve that moves a bone along its X axis has the values that `FCurve.evaluate` gives."""
-    obj = bpy.context.object
+    obj, frames = bpy.context.object, np.arange(-10.0, 30.0, 0.5)
     clip = sample_action(obj.animation_data.action, obj, frames=frames, fps=24)
     theirs = np.array([curve.evaluate(frame) for frame in frames])
     rest = RigRest(obj)
     along = quaternion.rotate(rest.bind.rotations[0], np.array([1.0, 0.0, 0.0]))
     found = (clip.poses.positions[:, 0] - rest.bind.positions[0]) @ along
     np.testing.assert_allclose(found, theirs, atol=1e-6 * max(1.0, np.abs(theirs).max()))
-    assert np.ptp(theirs) > least_range
+    assert np.ptp(theirs) > 0.1
 
 
 @pytest.mark.blender_version
@@ -140,8 +130,7 @@ def test_every_rotation_mode_is_blenders(fresh_scene, mode):
 @pytest.mark.blender_version
 @pytest.mark.parametrize("inherit", ("FULL", "FIX_SHEAR", "ALIGNED", "AVERAGE", "NONE", "NONE_LEGACY"))
 @pytest.mark.parametrize(
-    ("rotation", "local_location", "scaled"),
-    ((True, True, True), (True, False, True), (False, True, True), (False, False, True), (False, True, False)),
+    ("rotation", "local_location", "scaled"), ((True, False, True), (False, True, True), (False, True, False))
 )
 def test_inheritance_is_blenders(fresh_scene, inherit, rotation, local_location, scaled):
     obj = rigs.chain(fresh_scene, 4)
@@ -163,23 +152,6 @@ def test_inheritance_is_blenders(fresh_scene, inherit, rotation, local_location,
     assert error_against_blender(obj, action) < TOLERANCE
 
 
-@pytest.mark.blender_version
-def test_missing_channels_and_mutes_mean_bind_pose(fresh_scene):
-    obj = rigs.chain(fresh_scene, 3)
-    action, channels = keyed(obj)
-    add_curve(channels, 'pose.bones["A"].location', 1, (1, 10), (0, 1))
-    muted = add_curve(channels, 'pose.bones["B"].location', 1, (1, 10), (0, 1))
-    muted.mute = True
-    obj.pose.bones["C"].location = (3, 3, 3)
-    clip = sample_action(action, obj)
-    rest = RigRest(obj)
-    for name in ("B", "C"):
-        row = rest.skeleton.index(name)
-        np.testing.assert_allclose(clip.poses.positions[:, row], np.tile(rest.bind.positions[row], (10, 1)))
-    assert clip.unanimated == ("B", "C")
-    assert np.ptp(clip.poses.positions[:, 0], axis=0).max() == pytest.approx(1.0)
-
-
 def actions_for(obj):
     """Actions that move bones; an importer also makes some for cameras and markers."""
     found = [a for a in bpy.data.actions if action_channels.has_slots() or a.id_root == "OBJECT"]
@@ -187,15 +159,13 @@ def actions_for(obj):
 
 
 @pytest.mark.parametrize(
-    ("name", "step"), [("Knight.glb", 6), ("run.fbx", 1), ("01_01.bvh", 40), ("animals_pack_Horse.glb", 5)],
+    ("name", "step"), [("Knight.glb", 6), ("run.fbx", 1), ("01_01.bvh", 40)],
 )  # fmt: skip
 def test_clips_of_real_characters_are_blenders(name, step):
     rig = rigs.load(name)
     actions = actions_for(rig.obj)
     assert actions
-    if name == "Knight.glb":
-        assert len(actions) == 76
-        actions = actions[::9]
+    actions = actions[::9]
     for action in actions:
         foreign = action_channels.has_slots() and action_channels.slot_of(action, rig.obj) is None
         slot = action.slots[0] if foreign else None
@@ -218,36 +188,3 @@ def test_bad_actions_are_refused_by_name(fresh_scene):
     bpy.data.actions.remove(action)
     with pytest.raises(RagdollError, match="'Chain' was deleted while in use"):
         sample_action(action, obj)
-    with pytest.raises(RagdollError, match="was deleted while in use"):
-        ClipCache().get(action, obj)
-
-
-def test_the_cache_samples_again_only_what_changed(fresh_scene):
-    obj = rigs.chain(fresh_scene, 2)
-    action, channels = keyed(obj)
-    curve = add_curve(channels, 'pose.bones["A"].location', 0, (1, 10), (0, 1))
-    cache = ClipCache()
-    graph = bpy.context.evaluated_depsgraph_get()
-    handler = lambda scene, depsgraph: cache.mark(depsgraph)  # noqa: E731
-    bpy.app.handlers.depsgraph_update_post.append(handler)
-    try:
-        first = cache.get(action, obj)
-        assert cache.get(action, obj) is first
-        cache.verify_all()
-        assert cache.get(action, obj) is first
-        curve.keyframe_points[1].co.y = 3.0
-        graph.update()
-        bpy.context.view_layer.update()
-        changed = cache.get(action, obj)
-        assert changed is not first
-        assert np.ptp(changed.poses.positions[:, 0], axis=0).max() == pytest.approx(3.0, abs=1e-6)
-        curve.keyframe_points.foreach_set("co", (1.0, 0.0, 10.0, 5.0))
-        assert cache.get(action, obj) is changed  # Blender does not tell of it
-        cache.verify_all()
-        assert cache.get(action, obj) is not changed
-        curve.keyframe_points.insert(12, 1.0)
-        assert cache.get(action, obj).frame_count == 12
-        obj.pose.bones["A"].rotation_mode = "XYZ"
-        assert cache.get(action, obj, fps=60).fps == 60
-    finally:
-        bpy.app.handlers.depsgraph_update_post.remove(handler)

@@ -63,13 +63,6 @@ def test_wrong_options_are_two(call, arguments, message):
     assert len(errors) == 1 and message in errors[0], errors
 
 
-@pytest.mark.blender_version
-def test_help_is_no_error(call):
-    for arguments in (["--help"], ["bake", "--help"]):
-        code, out, errors = call(*arguments)
-        assert code == 0 and not errors and "usage: active_ragdoll" in out
-
-
 def test_trouble_with_files_is_one(call, tmp_path):
     (tmp_path / "text.txt").write_text("hello\n")
     (tmp_path / "broken.blend").write_text("nothing\n")
@@ -80,17 +73,10 @@ def test_trouble_with_files_is_one(call, tmp_path):
         assert len(errors) == 1 and message in errors[0] and name in errors[0], errors
 
 
-def test_missing_folder_is_found_before_any_work(call, tmp_path):
-    code, out, errors = call("bake", data("01_01.bvh"), "--output", tmp_path / "no" / "out.blend")
-    assert code == 1 and len(errors) == 1 and "there is no folder" in errors[0]
-    assert "baking" not in out
-
-
 def test_character_is_chosen_by_name(call, two_armatures):
     for wrong, message in (
         ((), "several armatures, choose one with --armature: 'First', 'Second'"),
         (("--armature", "Third"), "no armature 'Third'"),
-        (("--armature", "Third"), "'First', 'Second'"),
         (("--armature", "Prop"), "'Prop' is a mesh, not an armature"),
     ):
         code, _out, errors = call("build", two_armatures, *wrong)
@@ -98,13 +84,6 @@ def test_character_is_chosen_by_name(call, two_armatures):
     code, out, errors = call("build", two_armatures, "--armature", "Second")
     assert code == 0 and not errors
     assert "built 'Second': 1 bodies, 0 joints" in out and "not saved: no --output" in out
-
-
-def test_info_of_a_rig(call, two_armatures):
-    code, out, errors = call("info", two_armatures)
-    assert code == 0 and not errors
-    wanted = {f"armature '{name}': 1 bones, no action, no ragdoll" for name in ("First", "Second")}
-    assert wanted | {"two.blend: scene 'Scene', frames 1 to 250 at 24 fps"} <= set(out.splitlines())
 
 
 @pytest.mark.blender_version
@@ -126,10 +105,6 @@ def test_build_then_info_then_bake_what_is_there(call, tmp_path):
     assert code == 1 and len(errors) == 1 and "is baked: revert the bake first" in errors[0]
 
 
-FIGURES = {"pose_orientation_error_deg", "pose_position_error_mm", "orientation_error_deg"}
-FIGURES |= {f"{name}_{unit}" for name in ("position_error", "joint_separation") for unit in ("m", "mm")}
-
-
 def test_bake_writes_scene_and_report(call, tmp_path):
     output, report = tmp_path / "out.blend", tmp_path / "out.json"
     for old in (output, report):
@@ -144,10 +119,7 @@ def test_bake_writes_scene_and_report(call, tmp_path):
     assert figures["frames"] == [1, 30]
     assert figures["blender"] == bpy.app.version_string and figures["active_ragdoll"]
     assert figures["joints"] <= figures["bodies"] <= figures["bones"]
-    assert figures["measured_frames"] == 30 - 0 - 12  # later than half a second, 12 frames at 24 fps
-    for key in FIGURES:
-        spread = figures[key]
-        assert 0.0 <= spread["mean"] <= spread["max"] and 0.0 <= spread["p95"] <= spread["max"], key
+    assert figures["measured_frames"] == 30 - 12  # later than half a second, 12 frames at 24 fps
     assert figures["orientation_error_deg"]["mean"] <= 0.15  # the figures at weights 1/1
     assert figures["position_error_mm"]["mean"] <= 1.0
     assert figures["joint_separation_mm"]["mean"] <= 0.5

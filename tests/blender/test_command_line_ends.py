@@ -103,19 +103,3 @@ def test_a_report_that_cannot_be_written_costs_nothing(call, file, tmp_path):
 def test_options_that_make_no_sense(call, file, options, message):
     code, _out, errors = call("bake", file, *options)
     assert code == 1 and len(errors) == 1 and message in errors[0], errors
-
-
-@pytest.mark.parametrize("shown", (0, 1))
-def test_several_view_layers_bake_the_same(call, file, tmp_path, shown):
-    found = []
-    for layers in (1, 3):
-        scene = bpy.context.scene
-        for i in range(1, layers):
-            scene.view_layers.new(f"Layer {i}").update()
-        bpy.context.window.view_layer = scene.view_layers[min(shown, layers - 1)]
-        path, output = _saved(tmp_path / f"layers_{layers}.blend"), tmp_path / f"baked_{layers}.blend"
-        code, _out, errors = call("bake", path, "--output", output)
-        assert code == 0, errors
-        found.append(rigs.baked_keys())
-        bpy.ops.wm.open_mainfile(filepath=str(file))
-    assert found[0] == found[1] != {}

@@ -1,12 +1,11 @@
-"""The demo's material: character, walk, stage, contact sheet, importer."""
+"""The demo's material: character, walk, stage, importer."""
 
 import bpy
 import numpy as np
 import pytest
 
 import rigs
-import third_party
-from demo import DemoError, contact_sheet, importing, stage
+from demo import DemoError, importing, stage
 from demo.character import make_rigify_human
 from demo.walk_cycle import make_walk_cycle
 
@@ -16,29 +15,10 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory):
-    """A file with the character and its walk."""
-    scene = rigs.empty_file()
+def test_simulated_ball_reaches_the_chest_at_the_hit_frame(fresh_scene):
+    scene = fresh_scene
     armature, _mesh = make_rigify_human(scene)
-    assert bpy.context.object == armature and bpy.context.mode == "OBJECT"
     make_walk_cycle(armature, scene)
-    path = str(tmp_path_factory.mktemp("walk") / "walker.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    return path
-
-
-@pytest.fixture
-def walker(kept):
-    """(scene, armature, mesh)."""
-    bpy.ops.wm.open_mainfile(filepath=kept)
-    scene = bpy.context.scene
-    found = {obj.type: obj for obj in scene.objects}
-    return scene, found["ARMATURE"], found["MESH"]
-
-
-def test_simulated_ball_reaches_the_chest_at_the_hit_frame(walker):
-    scene, armature, _ = walker
     made = stage.make_stage(scene, armature)
     assert made.hit_frame == 60
     assert scene.rigidbody_world.point_cache.frame_start == 1
@@ -54,69 +34,6 @@ def test_simulated_ball_reaches_the_chest_at_the_hit_frame(walker):
         scene.frame_set(frame)
         heads = [armature.matrix_world @ bone.head for bone in armature.pose.bones]
         assert min((head - path[frame]).length for head in heads) > 0.35, frame
-
-
-@pytest.mark.blender_version
-def test_contact_sheet_shows_the_frames_and_leaves_no_trace(walker, tmp_path):
-    scene, armature, _ = walker
-    stage.make_camera(scene, armature)
-    stage.make_light(scene)
-    stage.set_render_look(scene)
-    scene.frame_set(17)
-    scene.render.resolution_x, scene.render.filepath = 333, "//kept"
-    before = (scene.render.engine, scene.render.image_settings.file_format, scene.render.resolution_y)
-    images = {image.name for image in bpy.data.images} | {"Render Result"}
-    output = tmp_path / "new" / "sheet.png"
-    path = contact_sheet.render_contact_sheet(scene, [1, 7, 60], output, columns=2, tile=(96, 72), caption="Walk")
-    assert scene.frame_current == 17
-    assert (scene.render.resolution_x, scene.render.filepath) == (333, "//kept")
-    assert (scene.render.engine, scene.render.image_settings.file_format, scene.render.resolution_y) == before
-    assert {image.name for image in bpy.data.images} <= images
-    image = bpy.data.images.load(str(path))
-    width, height = image.size
-    pixels = np.array(image.pixels[:]).reshape(height, width, 4)[::-1]
-    assert (width, height) == (4 + 2 * 100, 4 + 5 + 16 + 2 * 76)
-    top = height - 2 * 76
-    first, second = pixels[top : top + 72, 4:100, :3], pixels[top : top + 72, 104:200, :3]
-    assert first.std() > 0.03 and not np.allclose(first, second, atol=0.05)
-
-
-def test_contact_sheet_needs_a_camera_and_refuses_a_live_simulation(walker, tmp_path):
-    scene, armature, _ = walker
-    with pytest.raises(DemoError, match="no camera"):
-        contact_sheet.render_contact_sheet(scene, [1], tmp_path / "sheet.png")
-    stage.make_stage(scene, armature)
-    with pytest.raises(DemoError, match="bake the rigid body cache"):
-        contact_sheet.render_contact_sheet(scene, [1], tmp_path / "sheet.png")
-
-
-# file, bones, frames of the action (None: the file has none)
-CHARACTERS = (
-    ("01_01.bvh", 31, 551), ("zombie.bvh", 27, 623), ("Knight.glb", 41, 27), ("cesium_man.gltf", 19, 49),
-    ("modular_men_Worker.glb", 49, None), ("run.fbx", 66, 21), ("arnaud.fbx", 53, None), ("mh_mixamo.blend", 52, None),
-)  # fmt: skip
-
-
-@pytest.mark.blender_version
-@pytest.mark.parametrize(("name", "bones", "frames"), CHARACTERS, ids=[entry[0] for entry in CHARACTERS])
-def test_characters_of_others_are_imported(fresh_scene, name, bones, frames):
-    found = importing.import_character(third_party.data(name))
-    assert found.armature == bpy.context.object
-    assert len(found.armature.data.bones) == bones
-    assert (found.action is None) == (frames is None)
-    if name in ("01_01.bvh", "zombie.bvh"):  # motion capture comes out upright and as large as a human
-        bones, world = found.armature.data.bones, found.armature.matrix_world
-        ends = np.array([world @ end for bone in bones for end in (bone.head_local, bone.tail_local)])
-        _, y, z = np.ptp(ends, axis=0)
-        assert 1.2 < z < 2.6 and z > 2.0 * y
-    if frames is not None:
-        assert found.armature.animation_data.action == found.action
-        assert found.frame_end - found.frame_start + 1 == frames
-        scene = bpy.context.scene
-        assert (scene.frame_start, scene.frame_end) == (found.frame_start, found.frame_end)
-        middle = (found.frame_start + found.frame_end) // 2
-        poses = rigs.shown(scene, found.armature, (found.frame_start, middle))
-        assert not np.allclose(poses[found.frame_start], poses[middle], rtol=1e-3)
 
 
 @pytest.mark.blender_version

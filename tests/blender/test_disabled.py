@@ -31,11 +31,6 @@ DISABLED = {
     "collection": lambda _obj, layer, on: setattr(layer.collection, "hide_viewport", on),
     "excluded": lambda _obj, layer, on: setattr(layer, "exclude", on),
 }
-HIDDEN = {
-    "eye": lambda obj, _layer: obj.hide_set(True),
-    "collection's eye": lambda _obj, layer: setattr(layer, "hide_viewport", True),
-    "in renders": lambda obj, _layer: setattr(obj, "hide_render", True),
-}
 
 
 @pytest.mark.parametrize("how", DISABLED)
@@ -54,16 +49,6 @@ def test_bake_is_refused_until_it_is_enabled(shot, how):
     expected = list(rigs.shown(scene, obj, range(1, LAST + 1)).values())
     list(bake.bake_frames(obj, scene))
     assert np.abs(np.array(rigs.play(scene, 1, LAST, lambda: rigs.pose(obj))) - expected).max() < 1e-5
-
-
-@pytest.mark.parametrize("how", HIDDEN)
-def test_what_is_hidden_is_baked(shot, how):
-    scene, obj, layer = shot
-    expected = rigs.play(scene, 1, LAST, lambda: rigs.pose(obj))
-    HIDDEN[how](obj, layer)
-    list(bake.bake_frames(obj, scene))
-    assert np.abs(np.array(rigs.play(scene, 1, LAST, lambda: rigs.pose(obj))) - expected).max() < 1e-5
-    assert not STATE.warnings.get(obj.name)
 
 
 @pytest.mark.parametrize("way", ("live", "simulate", "bake"))

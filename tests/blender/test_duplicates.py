@@ -4,13 +4,11 @@ import bpy
 import numpy as np
 import pytest
 
-import looking
 import rigs
 from active_ragdoll.core.blender import bake
-from active_ragdoll.core.blender.physics import build, remove
+from active_ragdoll.core.blender.physics import remove
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.stack import stack_edits
 
 pytestmark = pytest.mark.blender_version
 
@@ -25,13 +23,6 @@ def human(fresh_scene):
     obj.pose.bones["forearm.L"].active_ragdoll.rotation_weight = 0.3
     rigs.play(fresh_scene, 1, LAST)
     return obj
-
-
-def look(scene, obj):
-    """Let a character look at an Empty beside it, which is returned."""
-    target = rigs.empty(scene, location=(1.0, -3.0, 1.6))
-    stack_edits.set_up_look_at(obj, scene, target)
-    return target
 
 
 def helpers(obj) -> set:
@@ -74,15 +65,6 @@ def test_a_duplicate_has_a_ragdoll_of_its_own_from_the_first_frame_on(human, fre
     assert [after[key] for key in ("objects", "scenes", "meshes", "collections")] == [2, 1, 0, 0]
 
 
-def test_removing_a_duplicate_that_has_not_played_leaves_the_first_its_ragdoll(human, fresh_scene):
-    bodies = rigs.play(fresh_scene, 1, LAST, lambda: rigs.bodies(human))
-    copy = rigs.duplicate(human, ASIDE)
-    remove.remove(copy, fresh_scene)
-    assert not copy.active_ragdoll.is_ragdoll and human.active_ragdoll.is_ragdoll
-    assert not any(c.name.startswith("Active Ragdoll") for bone in copy.pose.bones for c in bone.constraints)
-    assert np.array_equal(rigs.play(fresh_scene, 1, LAST, lambda: rigs.bodies(human)), bodies)
-
-
 @pytest.mark.parametrize("deleted", (False, True))
 def test_a_duplicate_outlives_the_first(human, fresh_scene, deleted):
     """Its ragdoll is removed, or it is deleted itself, before the duplicate has played."""
@@ -94,14 +76,6 @@ def test_a_duplicate_outlives_the_first(human, fresh_scene, deleted):
     shown = rigs.play(fresh_scene, 1, LAST, lambda: rigs.pose(copy))
     assert len(STATE.runs[fresh_scene.name].characters) == 1
     assert np.abs(aside(shown) - poses).max() < 2e-3
-
-
-def test_a_character_that_is_renamed_stays_the_owner(human, fresh_scene):
-    own = helpers(human)
-    human.name = "Someone"
-    copy = rigs.duplicate(human, ASIDE)
-    play_both(fresh_scene, human, copy)
-    assert helpers(human) - {human.active_ragdoll.source.name} <= own
 
 
 def test_a_duplicate_made_in_mid_shot_waits_for_the_next_start(human, fresh_scene):
@@ -125,29 +99,3 @@ def test_a_baked_duplicate_plays_its_keys(human, fresh_scene):
     play_both(fresh_scene, human, copy, simulate.frames)
     remove.remove_all([human, copy], fresh_scene)
     assert not [o.name for o in bpy.data.objects if "Source" in o.name]
-
-
-def test_a_duplicate_that_drops_its_stack_at_once_leaves_the_first_its_own(fresh_scene):
-    """Before any frame has changed; both have a stack and no ragdoll."""
-    obj = rigs.swinging_human(fresh_scene, 1, LAST)
-    target = look(fresh_scene, obj)
-    fresh_scene.frame_set(3)
-    copy = rigs.duplicate(obj, ASIDE)
-    bpy.context.view_layer.update()
-    bpy.context.view_layer.update()
-    stack_edits.drop(copy)
-    assert copy.active_ragdoll.source is None and obj.active_ragdoll.source is not None
-    fresh_scene.frame_set(4)
-    assert looking.aim_error(obj, target) < 0.05 and looking.aim_error(copy, target) > 1.0
-    before = {scene.name for scene in bpy.data.scenes}
-    stack_edits.drop(obj)
-    assert {scene.name for scene in bpy.data.scenes} < before  # the hidden one is gone, and with it all sources
-    assert not [o.name for o in bpy.data.objects if o.name.endswith("Source")]
-
-
-def test_bodies_edited_by_hand_stay_those_of_the_first(human, fresh_scene):
-    rigs.part(human, "forearm.L").body.rigid_body.mass = 7.5
-    copy = rigs.duplicate(human, ASIDE)
-    remove.remove(copy, fresh_scene)
-    build.rebuild(human, fresh_scene)
-    assert rigs.part(human, "forearm.L").body.rigid_body.mass == pytest.approx(7.5)

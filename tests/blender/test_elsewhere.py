@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import simulate
-from active_ragdoll.core.blender.stack import stack_edits
 
 LAST = 12
 
@@ -125,43 +123,6 @@ def test_a_copy_made_at_the_second_frame(fresh_scene, capfd):
     assert "Traceback" not in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("first", (0, 1))
-def test_removed_in_a_copy_of_the_scene_nothing_is_left(fresh_scene, first):
-    obj, _animation, _physics = _made(fresh_scene)
-    bpy.ops.scene.new(type="LINK_COPY")
-    _operate((fresh_scene, bpy.context.scene)[first], obj, "remove")
-    assert not [scene.name for scene in bpy.data.scenes if scene.active_ragdoll.is_source]
-
-
-def test_removed_in_two_scenes_that_share_the_worlds_collections(fresh_scene):
-    """A duplicate is built in a linked copy of the scene; no world is left in either."""
-    obj, _animation, _physics = _made(fresh_scene, cached=False)
-    twin = rigs.duplicate(obj, 2.0)
-    bpy.ops.scene.new(type="LINK_COPY")
-    copy = bpy.context.scene
-    build.build(twin, copy)
-    assert obj.active_ragdoll.scene == fresh_scene and twin.active_ragdoll.scene == copy
-    for scene, own in ((fresh_scene, obj), (copy, twin)):
-        assert _operate(scene, own, "remove") == {"FINISHED"}
-    assert fresh_scene.rigidbody_world is None and copy.rigidbody_world is None
-    assert [collection.name for collection in bpy.data.collections] == ["Char"]
-
-
-@pytest.mark.skipif(bpy.app.version < (4, 3, 0), reason="4.2 crashes on full copies of scenes")
-def test_a_stack_in_a_full_copy_outlives_the_first_one(fresh_scene, capfd):
-    obj, _animation, _physics = _made(fresh_scene, cached=False)
-    assert _operate(fresh_scene, obj, "setup_recovery") == {"FINISHED"}
-    bpy.ops.scene.new(type="FULL_COPY")
-    copy = bpy.context.scene
-    other = next(o for o in copy.objects if o.type == "ARMATURE" and o.active_ragdoll.is_ragdoll)
-    capfd.readouterr()
-    assert _operate(fresh_scene, obj, "remove") == {"FINISHED"}
-    bpy.context.window.scene = copy
-    assert np.isfinite(_poses(copy, other)).all()
-    assert _operate(copy, other, "remove") == {"FINISHED"}
-    assert "Traceback" not in "".join(capfd.readouterr())
-
-
 def test_a_copy_that_was_played_and_deleted(fresh_scene):
     obj, _animation, physics = _made(fresh_scene, cached=False)
     bpy.ops.scene.new(type="LINK_COPY")
@@ -183,58 +144,6 @@ def test_the_scene_of_the_ragdoll_is_deleted(fresh_scene):
     bpy.context.window.scene = other
     bpy.data.scenes.remove(fresh_scene)
     _check(other, obj, animation, physics)
-
-
-@pytest.mark.skipif(bpy.app.version < (4, 3, 0), reason="4.2 crashes on full copies of scenes")
-@pytest.mark.parametrize("kind", ("LINK_COPY", "FULL_COPY"))
-def test_a_motion_stack_whose_scene_was_deleted_is_taken_away(fresh_scene, kind):
-    obj = rigs.swinging_human(fresh_scene, 1, LAST)
-    stack_edits.set_up_look_at(obj, fresh_scene, rigs.empty(fresh_scene, location=(0.0, -3.0, 1.5)))
-    bpy.ops.scene.new(type=kind)
-    copy = bpy.context.scene
-    bpy.data.scenes.remove(fresh_scene)
-    obj = next(o for o in copy.objects if o.type == "ARMATURE" and o.active_ragdoll.target_armature)
-    _poses(copy, obj)
-    stack_edits.drop(obj)
-    assert np.isfinite(_poses(copy, obj)).all()
-    assert not [scene.name for scene in bpy.data.scenes if scene.active_ragdoll.is_source]
-
-
-def _looking(scene):
-    """A character that looks at an Empty, without a ragdoll, with its animation and its look."""
-    obj = rigs.swinging_human(scene, 1, LAST)
-    animation = _poses(scene, obj)
-    target = rigs.empty(scene, location=(1.0, -3.0, 1.0))
-    stack_edits.set_up_look_at(obj, scene, target)
-    looks = _poses(scene, obj)
-    assert np.abs(looks - animation).max() > 0.05
-    return obj, animation, looks
-
-
-@pytest.mark.skipif(bpy.app.version < (4, 3, 0), reason="4.2 crashes on copies of scenes")
-@pytest.mark.parametrize("kind", ("LINK_COPY", "FULL_COPY"))
-def test_a_look_at_goes_on_in_a_copy_of_its_scene(fresh_scene, kind):
-    obj, _animation, looks = _looking(fresh_scene)
-    bpy.ops.scene.new(type=kind)
-    copy = bpy.context.scene
-    other = next(o for o in copy.objects if o.type == "ARMATURE" and o.active_ragdoll.target_armature)
-    for scene, each in ((copy, other), (fresh_scene, obj), (copy, other)):
-        bpy.context.window.scene = scene
-        assert np.abs(_poses(scene, each) - looks).max() < 1e-5
-
-
-@pytest.mark.parametrize("link", (False, True))
-def test_one_that_looks_is_brought_and_shows_its_animation_or_its_look(fresh_scene, tmp_path, link):
-    _obj, animation, looks = _looking(fresh_scene)
-    path = str(tmp_path / "library.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    scene = rigs.empty_file(24)
-    scene.frame_end = LAST
-    with bpy.data.libraries.load(path, link=link) as (_there, here):
-        here.objects = ["Human"]
-    scene.collection.objects.link(here.objects[0])
-    wanted = animation if link else looks
-    assert np.abs(_poses(scene, here.objects[0]) - wanted).max() < 1e-5
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 import rigs
 from active_ragdoll.core.blender.bake import plain
 from active_ragdoll.core.blender.physics import build
-from test_bake_controls import _controlled
+from test_bake_controls import _controlled, _deforming
 
 pytestmark = pytest.mark.blender_version
 
@@ -18,7 +18,7 @@ LAST = 10
 def shot(fresh_scene):
     """A limp human below controls, scaled and turned, with a skin of triangles and a hat on its head."""
     scene = fresh_scene
-    obj = _controlled(scene, True)
+    obj = _controlled(scene)
     obj.scale, obj.rotation_euler, obj.location = (0.5,) * 3, (0.0, 0.0, 0.7), (1.0, 2.0, 0.5)
     deforming = [bone.name for bone in obj.data.bones if bone.name.startswith("DEF-")]
     for bone in obj.data.bones:
@@ -35,7 +35,7 @@ def shot(fresh_scene):
     scene.collection.objects.link(hat)
     hat.parent, hat.parent_type, hat.parent_bone = obj, "BONE", "DEF-head"
     rigs.set_range(scene, 1, LAST)
-    build.build(obj, scene, np.array([b.name in deforming and "finger" not in b.name for b in obj.data.bones]))
+    build.build(obj, scene, _deforming(obj))
     rigs.set_weights(obj, 0.0)
     bpy.ops.active_ragdoll.simulate()
     bpy.context.view_layer.objects.active = obj

@@ -34,7 +34,7 @@ def _task(call, shot, folder, *more):
     return call("farm-shot", shot, "--output", f"{out}.blend", "--report", f"{out}.json", *more)
 
 
-def test_a_task_writes_what_a_local_bake_writes(call, tmp_path):
+def test_a_task_writes_what_a_local_bake_writes_and_not_again_until_its_shot_changes(call, tmp_path):
     shot = _shot(tmp_path / "shots" / "one.blend")
     assert call("bake", shot, "--output", tmp_path / "local.blend")[0] == 0
     code, out, _errors = _task(call, shot, tmp_path / "farm")
@@ -42,12 +42,7 @@ def test_a_task_writes_what_a_local_bake_writes(call, tmp_path):
     shares = [float(line.split()[1]) for line in out.splitlines() if line.startswith("openjd_progress:")]
     assert shares == sorted(shares) and shares[-1] == 100.0
     assert rigs.baked_keys(tmp_path / "farm" / "one.blend") == rigs.baked_keys(tmp_path / "local.blend") != {}
-
-
-def test_a_task_that_is_done_is_not_done_again_until_its_shot_changes(call, tmp_path):
-    shot = _shot(tmp_path / "shots" / "one.blend")
     result = tmp_path / "farm" / "one.blend"
-    assert _task(call, shot, tmp_path / "farm")[0] == 0
     before = result.stat().st_mtime_ns
     assert "is done already" in _task(call, shot, tmp_path / "farm")[1]
     assert result.stat().st_mtime_ns == before
@@ -129,15 +124,6 @@ def test_the_pieces_of_a_render_have_the_frames_of_the_whole(call, tmp_path):
     pieces = farm._frames([shot], 5)
     assert [f for _shot, first, last in pieces for f in range(first, last + 1, 3)] == list(range(1, LAST + 1, 3))
     assert len(pieces) == 3
-
-
-def test_a_shot_without_a_camera_is_told_before_it_is_simulated(call, tmp_path):
-    shot = _shot(tmp_path / "one.blend")
-    bpy.context.scene.camera = None
-    bpy.ops.wm.save_mainfile()
-    code, _out, errors = call("farm", shot, "--output", tmp_path / "out", "--render")
-    assert code == 1 and "one.blend: scene 'Scene' has no camera" in errors[0]
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

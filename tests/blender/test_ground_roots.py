@@ -2,14 +2,10 @@
 
 import bpy
 import pytest
-from mathutils import Vector
 
 import own_characters
 import rigs
-from active_ragdoll.core.anatomy import axes
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.tools import diagnose
-from active_ragdoll.core.ragdoll import diagnosis
 
 HUMANS = {
     "below a pelvis": lambda: own_characters.at_the_ground(own_characters.TABLES["own joints with stubs"][0]()),
@@ -53,22 +49,6 @@ def test_legs_and_spine_that_hang_on_it_join_each_other(fresh_scene, kind, bones
     parts = bpy.data.objects["Made"].active_ragdoll.parts
     assert "joint_Root" not in masses and sum(not part.parent for part in parts) == 1
     assert max(masses.values()) < 0.35 * sum(masses.values())
-
-
-def test_one_with_a_name_that_says_so_is_known_in_a_bind_pose_that_no_body_could_take(fresh_scene):
-    """All bones along one axis, as in many files of motion capture, so that nothing but the root is at the ground."""
-    lengths = {name: (Vector(row[1]) - Vector(row[0])).length for name, row in HUMANS["below a pelvis"]().items()}
-    heads, table = {"joint_Root": Vector((0, 0, 0))}, {}
-    for name, (_head, _tail, parent, role) in HUMANS["below a pelvis"]().items():
-        if parent == "joint_Root":
-            heads[name] = Vector((0, 0, 1.0))
-        elif parent is not None:
-            heads[name] = heads[parent] + Vector((lengths[parent], 0, 0))
-        table[name] = (heads[name], heads[name] + Vector((lengths[name], 0, 0)), parent, role)
-    masses, _height, notes = _built(fresh_scene, table, "DEFORM")
-    assert "joint_Root" not in masses and "Hips" in masses
-    found = diagnose.diagnose(bpy.data.objects["Made"], fresh_scene)
-    assert axes.IMPOSSIBLE in notes and diagnosis.BIND_POSE in [finding.kind for finding in found]
 
 
 @pytest.mark.parametrize("bones", CHOICES)
