@@ -80,7 +80,8 @@ def test_a_push_is_caught_with_feet_that_stand_and_a_strong_one_fells():
                 continue
             own, slid = (poses[frame][row, :2, 3] - poses[frame - 1][row, :2, 3] for poses in (plain, targets))
             assert np.linalg.norm(slid - own) < 0.003 / 1.8 * height
-    push(scene, obj, 1.7, (1.0, 0.0, 0.0))  # 120 N s on a man of 70 kg
+    body = balance_of(obj, rig.first + HIT)[0].body
+    push(scene, obj, body.leg * body.omega / np.sqrt(body.size), (1.0, 0.0, 0.0))  # to capture it takes a leg's length
     _targets, phases, _balances = run(scene, obj)
     fell = knock_outs.first(phases, "LIMP") - rig.first - HIT
     assert fell / rigs.FPS <= 0.6 * np.sqrt(height / 1.8)

@@ -9,10 +9,9 @@ import pytest
 import rigs
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.tools import bone_tools, diagnose, profiles
+from active_ragdoll.core.blender.tools import diagnose, profiles
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.profile import dump, parse
-from active_ragdoll.core.ragdoll import weight_spread as spread
 from own_characters import or_own
 from test_settings import another, plain, settings_in
 
@@ -189,20 +188,3 @@ def test_a_new_build_begins_with_the_presets_own_range(fresh_scene):
     bpy.context.view_layer.update()
     build.rebuild(obj, fresh_scene)
     assert {bone.name: limits(bone) for bone in obj.pose.bones} == stated
-
-
-def _weights(obj):
-    return tuple(bone_tools.read_weights(obj, kind) for kind in bone_tools.WEIGHTS)
-
-
-def test_messages_name_the_character_and_nothing_is_set(fresh_scene):
-    obj = rigs.human(fresh_scene)
-    obj.pose.bones["head"].active_ragdoll.rotation_weight = 0.7
-    before = _weights(obj)
-    single = rigs.armature(fresh_scene, {"A": ((0, 0, 0), (0, 0, 1), None)}, "Post")
-    with pytest.raises(RagdollError, match="'Post': No limb"):
-        bone_tools.apply_weight_preset(single, spread.ONE_ARM_LIMP)
-    bpy.context.view_layer.objects.active = single
-    with pytest.raises(RuntimeError, match="No limb"):
-        bpy.ops.active_ragdoll.weight_preset(preset="ONE_ARM_LIMP", side="RIGHT")
-    assert all(np.array_equal(a, b) for a, b in zip(_weights(obj), before, strict=True))

@@ -106,6 +106,20 @@ def test_a_character_that_starts_animated_wakes_with_its_velocity(fresh_scene):
         assert np.abs(shown[frame] - plain[frame])[rows, :3, 3].max() < 0.01
 
 
+@pytest.mark.parametrize(("speed", "felled"), [(5.0, True), (0.4, False)])
+def test_what_strikes_hard_knocks_out_at_the_contact_and_throws_nobody_faster_than_it_goes(fresh_scene, speed, felled):
+    obj = knock_outs.human(fresh_scene, 24, events={-1000: "LIMP"})
+    box = rigs.box(fresh_scene, "Box", (1.0, 1.0, 1.2), (0.0, 0.0, 1.0), kinematic=True)
+    rigs.key_locations(box, {0: (0.0, 0.9 + 0.3 * speed, 1.0), 25: (0.0, 0.9 - speed * (25 / 24 - 0.3), 1.0)})
+    places, states, masses = [], {}, rigs.masses(obj)
+    for frame in simulate.frames(fresh_scene):
+        places.append(masses @ rigs.bodies(obj)[:, 1, 3] / masses.sum())
+        states[frame] = obj.active_ragdoll.state
+    assert ("LIMP" in states.values()) == felled
+    fastest = -np.diff(places).min() * 24.0
+    assert fastest < 1.1 * speed and (not felled or fastest > 0.5 * speed)
+
+
 @pytest.mark.blender_version
 def test_a_body_that_is_not_a_number_stops_the_run_and_keeps_the_last_good_frame(fresh_scene, monkeypatch):
     obj = knock_outs.human(fresh_scene, 40, events={2: "ACTIVE"})

@@ -99,6 +99,12 @@ def test_the_distance_knocks_out_who_was_near_before():
     assert phases(run(Settings(switch_off=False), seconds=12.0, motion=carried_off))[-1] == ACTIVE
 
 
+@pytest.mark.parametrize(("least", "blow", "expected"), [(1.0, 1.01, LIMP), (1.0, 0.99, ACTIVE), (0.0, 9.0, ACTIVE)])
+def test_what_is_about_to_strike_as_hard_as_a_hit_knocks_out(least, blow, expected):
+    motion = replace(STILL, blow=blow, steps=True)
+    assert states.step(Settings(knock_out_speed=least), State(), motion, 0.0, 1 / 24, 24.0).phase == expected
+
+
 def test_times_do_not_depend_on_the_frame_rate():
     settings = Settings(rest_time=0.73, regain=1.7, blend_time=0.31)
     one, other = run(settings, 24), run(settings, 60)

@@ -35,23 +35,21 @@ def met(solid, start, way) -> tuple | None:
     return np.array(solid.matrix_world @ place, dtype=float), abs(upright)
 
 
-class Ground:
-    """What of a scene a foot can stand on: solids that physics does not move."""
+def height(scene, found: list, place: complex, top: float, depth: float) -> float | None:
+    """Of the highest ground at a place between `top` and so much below [m]; None where there is none.
 
-    def __init__(self, scene) -> None:
-        self._scene, self._solids = scene, solids(scene)
-
-    def height(self, place: complex, top: float, depth: float) -> float | None:
-        """Of the highest ground at a place between `top` and so much below [m]; None where there is none."""
-        graph, heights = depsgraph_of(self._scene), []
-        for solid in self._solids:
-            try:
-                body = solid.rigid_body
-                if body is None or (body.type == "ACTIVE" and not body.kinematic):
-                    continue
-                found = met(solid.evaluated_get(graph), (place.real, place.imag, top), (0.0, 0.0, -depth))
-            except ReferenceError:  # it was deleted
+    Args:
+        found: solids of the scene; those that physics moves are no ground.
+    """
+    graph, heights = depsgraph_of(scene), []
+    for solid in found:
+        try:
+            body = solid.rigid_body
+            if body is None or (body.type == "ACTIVE" and not body.kinematic):
                 continue
-            if found is not None and found[1] > STEEPEST:
-                heights.append(float(found[0][2]))
-        return max(heights, default=None)
+            hit = met(solid.evaluated_get(graph), (place.real, place.imag, top), (0.0, 0.0, -depth))
+        except ReferenceError:  # it was deleted
+            continue
+        if hit is not None and hit[1] > STEEPEST:
+            heights.append(float(hit[0][2]))
+    return max(heights, default=None)

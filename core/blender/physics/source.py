@@ -102,13 +102,6 @@ def set_influence(obj, blend: float) -> None:
             constraint.influence = blend
 
 
-def mute_constraints(obj) -> None:
-    """Have a character play its animation although there is nothing that its constraints could copy."""
-    for _bone, constraint in own_constraints(obj):
-        if not constraint.mute:
-            constraint.mute = True
-
-
 def copy_of(obj, name: str):
     """A copy of the character with the same data and action, without our constraints and records."""
     copy = obj.copy()

@@ -78,12 +78,6 @@ def choose(scene, first: int) -> None:
         )
 
 
-def note_able(graph) -> None:
-    """Note that a dependency graph was updated on its own: from then on Blender lets it step the world."""
-    if graph.mode == "VIEWPORT":
-        STATE.can_step.add((graph.scene.name, graph.view_layer.name))
-
-
 def update_joints(scene) -> None:
     """Evaluate the view layers whose copies of the joints Bullet may hold: those that have stepped.
 
@@ -93,11 +87,6 @@ def update_joints(scene) -> None:
     for layer in scene.view_layers:
         if layer.name in names and layer.depsgraph is not None:
             layer.update()
-
-
-def is_lost(scene) -> bool:
-    """Whether the view layer with which Bullet's world was made has been removed or renamed."""
-    return scene.name in STATE.live_worlds and STATE.stepped.get(scene.name, "") not in scene.view_layers
 
 
 def stand_at(scene, frame: int) -> None:

@@ -286,7 +286,8 @@ def release(scene) -> None:
         return
     constraints = scene.rigidbody_world.constraints  # which a script may have taken away
     joints = dict.fromkeys((*scene.objects, *(constraints.all_objects if constraints else ())))
-    pending = [(joint, _ends(joint)) for joint in joints if joint.rigid_body_constraint is not None]
+    found = [(joint, joint.rigid_body_constraint) for joint in joints if joint.rigid_body_constraint is not None]
+    pending = [(joint, {own.object1, own.object2} - {None}) for joint, own in found]
     while pending:
         taken, later = set(), []
         for joint, ends in pending:
@@ -299,10 +300,6 @@ def release(scene) -> None:
             view_layers.update_joints(scene)
         pending = later
     STATE.released[scene.name] = scene.frame_current
-
-
-def _ends(joint) -> set:
-    return {end for end in (joint.rigid_body_constraint.object1, joint.rigid_body_constraint.object2) if end}
 
 
 def _groups(world) -> dict:

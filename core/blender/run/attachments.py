@@ -160,14 +160,6 @@ def _check_target(own: Attached) -> None:
         raise RagdollError(f"{own.name}: its target was deleted")
 
 
-def settings_of(own: Attached):
-    """The settings at the coming frame; from the source if they are keyed."""
-    _check_target(own)
-    character = own.character
-    items = at_frame.owner(character.obj, character.keyed).active_ragdoll.attachments
-    return items[own.number] if own.number < len(items) else own.item
-
-
 def place_of(run, own: Attached, scene, frame: int) -> np.ndarray:
     """Place of the target at a frame, at which the hidden scene stands: a rigid matrix [4, 4]."""
     _check_target(own)
@@ -284,7 +276,9 @@ def _joints(run):
 
 
 def _step(run, own: Attached, scene, seconds: float, substeps: int) -> None:
-    settings = settings_of(own)
+    _check_target(own)
+    items = at_frame.owner(own.character.obj, own.character.keyed).active_ragdoll.attachments
+    settings = items[own.number] if own.number < len(items) else own.item
     now = other_now(run, own)
     before, own.before = (now if own.before is None else own.before), now
     if own.holder is not None:

@@ -105,9 +105,11 @@ def before_frame(scene, _graph=None) -> None:
         view_layers.lead(scene)
     except (RagdollError, ReferenceError) as error:
         _stop(scene, run, _reason(scene, error))
-        if frame == first and _is_stepping(scene):
-            with STATE.writing():
-                world.halt(scene)  # which may hold joints that are not evaluated any more
+        if frame == first:
+            if _is_stepping(scene):
+                with STATE.writing():
+                    world.halt(scene)  # which may hold joints that are not evaluated any more
+            interrupt(scene)  # what the last run showed
         return
     except (Exception, KeyboardInterrupt) as error:
         _stop(scene, run, unforeseen(error))
@@ -247,7 +249,8 @@ def after_update(scene, graph=None) -> None:
     world.note_frame(scene)
     if graph is None:
         return
-    view_layers.note_able(graph)
+    if graph.mode == "VIEWPORT":  # it was updated on its own: from now on Blender lets it step the world
+        STATE.can_step.add((graph.scene.name, graph.view_layer.name))
     if not (STATE.busy or scene.active_ragdoll.is_source):
         show.show_arrived(scene)
     if len(STATE.clips):  # actions that were edited are sampled anew
@@ -286,7 +289,7 @@ def _end_if_spoilt(scene, graph=None) -> None:
     if graph is None or graph.id_type_updated("ARMATURE"):
         name = shot_run.with_other_bones(run, scene)
         text = f"Bones of '{name}' were added, removed or renamed: {again}" if name else ""
-    if not text and view_layers.is_lost(scene):
+    if not text and STATE.stepped.get(scene.name, "") not in scene.view_layers:
         text = "The view layer of the simulation was removed or renamed"
         text = f"{text}: {'save the file and open it anew' if world.IS_42 else again}"
     if not text and world.has_lost_members(scene):

@@ -111,7 +111,13 @@ def _take_hit(own: CharacterHits, entry, number: int, first: int, last: int) -> 
     """Add a hit if it is valid. Returns notes on it."""
     names = own.character.bone_names
     turn = own.character.offsets[names.index(entry.bone), :3, :3].T if entry.bone in names else np.eye(3)
-    hit = _hit(entry, number, turn)
+    impulse = np.array(entry.impulse, dtype=float)
+    strength = float(np.linalg.norm(impulse))
+    way = np.array((0.0, 0.0, 1.0))
+    if strength > 0.0 and np.isfinite(strength):  # else the message names the strength itself
+        way = turn @ (impulse / strength) if entry.space == core_hits.LOCAL else impulse / strength
+    what = float(entry.frame), entry.bone, strength, tuple(way), tuple(turn @ np.array(entry.point, dtype=float))
+    hit = core_hits.Hit(*what, entry.space, entry.duration, number=number)
     if entry.space == core_hits.TOWARDS and entry.target is None:
         raise RagdollError(f"{hit.title(0)}: it has no target object to go towards")
     notes = core_hits.checked_hits([hit], names, first, last)
@@ -128,19 +134,6 @@ def _take_explosion(own: CharacterHits, entry, number: int, first: int, last: in
     notes = core_hits.checked_explosions([blast], first, last)
     own.explosions.append(blast)
     return notes
-
-
-def _hit(entry, number: int, turn) -> core_hits.Hit:
-    """A hit in its body's axes. turn: from the bone's axes to the body's [3, 3]."""
-    impulse = np.array(entry.impulse, dtype=float)
-    strength = float(np.linalg.norm(impulse))
-    way = impulse / strength if strength > 0.0 else np.array((0.0, 0.0, 1.0))
-    if not np.isfinite(strength):
-        way = np.array((0.0, 0.0, 1.0))  # the message names the strength itself
-    elif entry.space == core_hits.LOCAL:
-        way = turn @ way
-    what = float(entry.frame), entry.bone, strength, tuple(way), tuple(turn @ np.array(entry.point, dtype=float))
-    return core_hits.Hit(*what, entry.space, entry.duration, number=number)
 
 
 def _acting_points(own: CharacterHits):
@@ -176,7 +169,6 @@ class Hits(Effect):
             if not character.obj.active_ragdoll.muted:
                 STATE.warnings[character.name] = []
                 self.characters.append(CharacterHits(character, scene))
-                _note_late(self.characters[-1])
 
     def before_joints(self, run, scene, bind) -> None:
         """Switch all springs off and put the hitters at their points on the bodies, where springs get their frames."""
@@ -196,7 +188,8 @@ class Hits(Effect):
         for own in self.characters:
             if edited and scene.frame_current > run.first and own.character is character:
                 read_character(own, scene, leave_out=True)
-                _note_late(own)
+                if any(_hitter_of(own, *point) is None for point in _acting_points(own)):
+                    STATE.warn(character.name, "What was set in mid-shot acts from the next start of the shot on")
 
     def step(self, run, scene, seconds: float, substeps: int) -> None:
         """Set springs, hitters and the factors of the weights."""
@@ -230,11 +223,6 @@ class Hits(Effect):
                 _drive_spring(run, hitter.obj, 0.0)
             except ReferenceError:  # the helper was deleted
                 continue
-
-
-def _note_late(own: CharacterHits) -> None:
-    if any(_hitter_of(own, *point) is None for point in _acting_points(own)):
-        STATE.warn(own.character.name, "What was set in mid-shot acts from the next start of the shot on")
 
 
 def _rate(scene) -> float:

@@ -200,14 +200,6 @@ def store_records(run) -> None:
             STATE.records.pop(name, None)
 
 
-def drop_record(obj) -> None:
-    """Forget the stored record of a character, as its cache is gone."""
-    settings = obj.active_ragdoll
-    if settings.recovery.record:
-        settings.recovery.property_unset("record")
-    STATE.records.pop(obj.name, None)
-
-
 # ---- what graphs and balance read ------------------------------------------------------------------------------------
 
 # It is read after each frame that the shot steps, for the next one, and kept by frame: a jump to a frame finds the same

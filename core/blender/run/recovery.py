@@ -8,24 +8,26 @@ character recovers, its animation goes on where it lies (`motion.getting_up`). A
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from ... import pose as pose_space
 from ... import quaternion
+from ...anatomy.masses import GRAVITY
 from ...anatomy.roles import CHEST, HEAD, LEFT, NECK, PELVIS, RIGHT, SPINE, THIGH, UPPER_ARM
 from ...errors import RagdollError
 from ...motion import getting_up
 from ...motion.get_up.course import SETTLED
-from ...motion.get_up.plan import Manner
+from ...motion.get_up.plan import SHORTEST, Manner
+from ...motion.getting_up import Passage
 from ...motion.stack import LocalPose
-from ...ragdoll.recovery import states
+from ...ragdoll.recovery import states, tone
 from ...ragdoll.recovery.transitions import Landmarks, smooth_step
 from ...skeleton import Skeleton
-from ..physics import world
-from ..rig.armature import anatomy_of, pose_matrices
+from ..physics import ground, world
+from ..rig.armature import anatomy_of, array_of, pose_matrices
 from ..rig.clips import scene_fps
 from ..runtime import STATE
 from ..settings import effects as effect_settings
@@ -36,7 +38,9 @@ from .records import Record
 from .shot_run import Effect
 
 CARRIED = 0.9  # weight of one who gets up by a plan: it begins as he lies, and gives way where the floor does
-UPRIGHT = 0.85  # share of the way up from which on the weight rises to 1
+DRAGGED = 0.6  # before that, while limbs are drawn in, which get caught on each other and come loose
+DRAWN_IN, UPRIGHT = (0.3, 0.45), (0.85, 1.0)  # shares of the way up between which it rises to that, and to 1
+JUMPED = 4.0  # times as far as in the frame before: that is no motion
 KEPT = 2  # number of frames whose poses are kept for a passage to begin from
 TAKEN_AWAY = "its recovery was taken away in mid-shot"
 
@@ -86,6 +90,11 @@ class Recovery:
                 simulated.add(row)
         return Landmarks(pelvis, trunk, levels[sorted(simulated)], character.height)
 
+    @cached_property
+    def radii(self) -> np.ndarray:
+        """Half of the middle extent of each of its bodies [m]."""
+        return np.array([sorted(body.dimensions)[1] / 2.0 for body in self.character.bodies.objects])
+
     def read(self, group, events: bool = False, scene=None) -> None:
         """Read the settings from a property group, and with `events` also the forced states from the character's own.
 
@@ -131,11 +140,12 @@ class Recovery:
             self.state = states.struck(self.settings, self.state, self._motion(run, scene, still, impulse))
             self.record.values[frame] = self.state.values()
 
-    def step(self, run, scene, frame: int, speeds: np.ndarray, seconds: float) -> None:
+    def step(self, run, scene, frame: int, speeds: np.ndarray, seconds: float, movers: list) -> None:
         """Step to the state of the frame that was just shown.
 
         Args:
             speeds: of all bodies [m], over the frame [m/s]. seconds: of the simulation, a frame.
+            movers: what else moves in the scene.
         """
         impulse = self._impulse(run, frame)
         events = [event for event in self.events if frame - 1 < event.frame <= frame]
@@ -143,7 +153,8 @@ class Recovery:
             self._finish_action(frame, scene)
             self.record.values[frame] = self.state.values()
             return
-        motion = self._motion(run, scene, speeds, impulse)
+        blows = [mover.blow(run, self.character, self.radii, seconds) for mover in movers if self.state.weight > 0.0]
+        motion = replace(self._motion(run, scene, speeds, impulse), blow=max(blows, default=0.0))
         fps = 1.0 / seconds
         before, times = self.state, ((frame - 1) / fps, frame / fps, fps)
         self.state = states.step(self._settings_now(seconds), before, motion, *times, events, self.character.name)
@@ -163,20 +174,28 @@ class Recovery:
 
     def _settings_now(self, seconds: float) -> states.Settings:
         """The settings, with what the way of getting up changes of them. seconds: of the simulation, a frame."""
-        passage = self.record.passages[-1] if self.record.passages else None
-        if self.state.phase == states.RECOVERING and passage is not None and passage.planned is not None:
+        if (passage := self._carrying) is not None:
+            time = passage.duration if passage.planned is None else seconds * (passage.planned.frame_count - 1)
             # A little sooner than after its last frame: sums of single steps are not exact.
-            return replace(self.settings, regain=(1.0 + 1e-6) / (seconds * (passage.planned.frame_count - 1)))
+            return replace(self.settings, regain=(1.0 + 1e-6) / time)
         if self.get_up == effect_settings.STAY_DOWN:
             return replace(self.settings, rest_time=math.inf)
         return self.settings
 
     @property
+    def _carrying(self) -> Passage | None:
+        """The passage by which it gets up now, if that takes its own time: a plan, or a blend that is not hurried."""
+        passage = self.record.passages[-1] if self.record.passages else None
+        if self.state.phase != states.RECOVERING or passage is None:
+            return None
+        return passage if passage.planned is not None or passage.duration > self.reroot_time else None
+
+    @property
     def weight(self) -> float:
         """Factor of the weights in the step to come."""
-        passages = self.record.passages
-        if self.state.phase == states.RECOVERING and passages and passages[-1].planned is not None:
-            return CARRIED + (1.0 - CARRIED) * float(smooth_step((self.state.progress - UPRIGHT) / (1.0 - UPRIGHT)))
+        if self._carrying is not None:
+            begun, risen = (smooth_step((self.state.progress - a) / (b - a)) for a, b in (DRAWN_IN, UPRIGHT))
+            return float(DRAGGED + (CARRIED - DRAGGED) * begun + (1.0 - CARRIED) * risen)
         return self.state.weight
 
     def _motion(self, run, scene, speeds: np.ndarray, impulse: float) -> states.Motion:
@@ -211,7 +230,10 @@ class Recovery:
             return
         if self.get_up == effect_settings.BLEND:
             names = ["", ""]
-        self._go_on(frame, scene, shown, self.landmarks.action(place @ shown[0], *names))
+        action, pull = self.landmarks.action(place @ shown[0], *names), scene.gravity.length * scene.use_gravity
+        own = action or self.get_up not in (effect_settings.AUTOMATIC, effect_settings.BLEND)
+        least = 0.0 if own else SHORTEST * self.manner.pace * tone.pace(self.character.height, pull or GRAVITY)
+        self._go_on(frame, scene, shown, action, least=least)
 
     def _plan(self, run, frame: int, scene, shown: list, place: np.ndarray) -> bool:
         """Get up by a plan; whether there is one."""
@@ -241,7 +263,7 @@ class Recovery:
         poses = [pose_space.compose_matrices(*pose.model(skeleton)) for pose in given]
         self._go_on(frame, scene, poses, "", passage.move if passage.planned is not None else None)
 
-    def _go_on(self, frame: int, scene, shown: list, action: str, move=None) -> None:
+    def _go_on(self, frame: int, scene, shown: list, action: str, move=None, least: float = 0.0) -> None:
         rig = self.character.motion.rig
         fps = scene_fps(scene)
         places = [self._worlds[frame], self._worlds.get(frame - 1, self._worlds[frame])]
@@ -265,7 +287,7 @@ class Recovery:
         if move is None:  # else by a plan, with feet that stand where the animation has them
             move, lowest = self.landmarks.move(places[0] @ shown[0], animated), self.landmarks.lowest
         method = self.character.obj.active_ragdoll.recovery.method
-        more = {"duration": self.reroot_time, "method": method, "action": action, "lowest": lowest}
+        more = {"duration": max(self.reroot_time, least), "method": method, "action": action, "lowest": lowest}
         self._begin(shown, poses, places, move, frame, fps, **more)
 
     def _begin(self, shown, poses, places, move, frame: int, fps: float, **more) -> None:
@@ -290,6 +312,37 @@ def _keep(notes: dict, frame: int, value) -> None:
         del notes[old]
 
 
+@dataclass(frozen=True, eq=False)
+class Mover:
+    """A solid of the scene that moves and is none of ours."""
+
+    box: np.ndarray  # middle and half the size of its bounding box in its own axes [2, 3]
+    place: np.ndarray  # its matrix now [4, 4]
+    turn: np.ndarray  # what moves it from one frame to the next, in the world [4, 4]
+    mass: float  # [kg]; inf for what nothing holds up
+
+    def blow(self, run, character, radii: np.ndarray, seconds: float) -> float:
+        """Speed that it will give the whole of a character, of bodies of such radii [m], in the coming step at least.
+
+        That of an inelastic blow on those bodies that it meets, if both go on as they do. Afterwards would be too
+        late: bodies that are driven into it by their animation are thrown out of it.
+        """
+        rows, middles = character.rows, run.body[character.rows, :3, 3]
+        moved, met = (run.body - run.body_before)[rows, :3, 3], np.zeros(len(middles), dtype=bool)
+        sizes = np.linalg.norm(self.place[:3, :3], axis=0)
+        for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+            place = self.place + share * (self.turn @ self.place - self.place)
+            seen = (middles + share * moved - place[:3, 3]) @ np.linalg.inv(place[:3, :3]).T
+            gap = np.maximum(np.abs(seen - self.box[0]) - self.box[1], 0.0) * sizes
+            met |= np.linalg.norm(gap, axis=1) < radii
+        struck = run.masses[rows][met]
+        if not met.any():
+            return 0.0
+        closing = middles @ (self.turn[:3, :3] - np.eye(3)).T + self.turn[:3, 3] - moved
+        speed = np.linalg.norm(struck @ closing[met]) / struck.sum() / seconds
+        return float(speed * struck.sum() / (1.0 + struck.sum() / self.mass) / character.mass)
+
+
 # ---- the character --------------------------------------------------------------------------------------------------
 def _pelvis_body(character) -> int:
     """Index of a character's pelvis body; without that role, of its heaviest root."""
@@ -311,6 +364,7 @@ class Recoveries(Effect):
     def __init__(self, run, scene) -> None:
         super().__init__(run, scene)
         self.by_name: dict[str, Recovery] = {}
+        self._solids = {solid: [] for solid in ground.solids(scene)}  # and where they stood at the last frames
         for character in run.characters:
             settings = character.obj.active_ragdoll
             if settings.recovery.enabled and not settings.muted:
@@ -337,9 +391,30 @@ class Recoveries(Effect):
         else:
             seconds = world.seconds_per_frame(scene)
             speeds = np.linalg.norm(run.body[:, :3, 3] - run.body_before[:, :3, 3], axis=1) / seconds
+            movers = self._movers(run)
             for own in found:
-                own.step(run, scene, frame, speeds, seconds)
+                own.step(run, scene, frame, speeds, seconds, movers)
         self._apply(run)
+
+    def _movers(self, run) -> list:
+        """The solids that move, but not those that only now jumped elsewhere."""
+        found = []
+        for solid, places in self._solids.items():
+            try:
+                own, body = solid.evaluated_get(run.graph), solid.rigid_body
+            except ReferenceError:  # it was deleted
+                continue
+            if body is None or (body.type == "PASSIVE" and not body.kinematic):
+                continue
+            places[:] = [*places[-2:], array_of(own.matrix_world)]
+            corners = np.array(own.bound_box)
+            middle = np.append(corners.mean(axis=0), 1.0)
+            ways = np.linalg.norm(np.diff([place @ middle for place in places], axis=0), axis=1)
+            if len(places) == 3 and 0.0 < ways[1] < JUMPED * ways[0] and np.linalg.det(places[1]) != 0.0:
+                box = np.stack([middle[:3], np.ptp(corners, axis=0) / 2.0])
+                turn = places[2] @ np.linalg.inv(places[1])
+                found.append(Mover(box, places[2], turn, math.inf if body.kinematic else body.mass))
+        return found
 
     def share_at(self, character, frame: int) -> float:
         """The share of the physics that was recorded for the frame."""

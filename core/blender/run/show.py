@@ -107,10 +107,12 @@ def show_cached(scene) -> None:
 def stop_showing(scene) -> None:
     """When the baked cache is freed, make the physics armatures show the animation."""
     _mute_originals(active_ragdolls(scene), True)
-    pose_stack.drop_seen(scene)
+    for obj in pose_stack.characters(scene):
+        obj.active_ragdoll.property_unset("seen")
     for obj in active_ragdolls(scene):
+        STATE.records.pop(obj.name, None)
         if obj.active_ragdoll.recovery.record:
-            records.drop_record(obj)
+            obj.active_ragdoll.recovery.property_unset("record")
             source.set_influence(obj, obj.active_ragdoll.physics_blend)
 
 

@@ -148,8 +148,9 @@ def begin_render(scene) -> None:
         text = f"The render was stopped: {error if known else unforeseen(error)}"
         STATE.messages[scene.name] = text
         print(f"Active Ragdoll: {text}", file=sys.stderr, flush=True)
-        if _renders_for_command_line():
-            os._exit(1)
+        options = sys.argv[: sys.argv.index("--")] if "--" in sys.argv else sys.argv
+        if bpy.app.background and not {"-a", "--render-anim", "-f", "--render-frame"}.isdisjoint(options):
+            os._exit(1)  # started to render a file, Blender tells by its exit code alone how that went
         STATE.cameras[scene.name] = scene.camera, scene.render.use_sequencer
         scene.camera, scene.render.use_sequencer = None, False  # strips bring cameras of their own
         if not known:
@@ -230,9 +231,3 @@ def _whole(scene, wanted: tuple[int, int]) -> tuple[int, int]:
     start, end = STATE.ranges.get(scene.name, wanted)
     is_piece = bpy.app.background and start <= wanted[0] <= wanted[1] <= end
     return (start, max(wanted[1], start + 1)) if is_piece else wanted
-
-
-def _renders_for_command_line() -> bool:
-    """Whether Blender was started to render a file, and tells by its exit code alone how it went."""
-    options = sys.argv[: sys.argv.index("--")] if "--" in sys.argv else sys.argv
-    return bpy.app.background and not {"-a", "--render-anim", "-f", "--render-frame"}.isdisjoint(options)

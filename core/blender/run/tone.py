@@ -122,19 +122,17 @@ class Tone(Effect):
         """Let each character that is limp fall on."""
         for name, own in run.effect("recovery").by_name.items():
             limp = own.state.phase in (states.LIMP, states.SETTLING)
-            if limp and own.settings.tone > 0.0 and self._has_motors(run, own.character):
+            wanted = limp and own.settings.tone > 0.0
+            has_motors = run.joint_drives is not None and len(run.joint_drives.of(own.character)) > 0
+            if wanted and not has_motors:
+                STATE.warn(name, f"'{name}' falls without muscle tone: build its ragdoll anew")
+            if wanted and has_motors:
                 if name not in self._falling:
                     self._falling[name] = Falling(run, own.character)
                 self._falling[name].step(run, scene, own.settings, run.joint_drives.relative(run.body), seconds)
             else:
                 self._falling.pop(name, None)
         self.muscles = [each.muscles for each in self._falling.values()]
-
-    def _has_motors(self, run, character) -> bool:
-        if run.joint_drives is not None and len(run.joint_drives.of(character)):
-            return True
-        STATE.warn(character.name, f"'{character.name}' falls without muscle tone: build its ragdoll anew")
-        return False
 
 
 def _rows(settings: list, begin: int, *roles) -> np.ndarray:

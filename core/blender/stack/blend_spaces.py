@@ -235,13 +235,13 @@ class SpaceInputs:
         axes = ("x", "y")[: 1 if settings.dimensions == "1D" else 2]
         self._axes = axes
         self._kinds = [getattr(settings, axis).input for axis in axes]
-        self._mover = None
+        self.mover = None  # where a frame's input depends on the one before
         if {"SPEED", "DIRECTION"} & set(self._kinds):
             other = settings.measured_object
             bone = settings.measured_bone or ("" if other is not None else library.pelvis())
             if other is not None:
                 world_reader.follow(obj, other)
-            self._mover = Mover("what is measured", other or obj, bone, library)
+            self.mover = Mover("what is measured", other or obj, bone, library)
         self._aims = bool({"YAW", "PITCH"} & set(self._kinds))
         if self._aims:
             if settings.target is None:
@@ -250,26 +250,21 @@ class SpaceInputs:
             self._aim_bone = settings.aim_bone or library.head()
         self._target = settings.target.name if settings.target is not None else ""
 
-    @property
-    def is_measured(self) -> bool:
-        """Whether a frame's input depends on the one before."""
-        return self._mover is not None
-
     def read(self, reader) -> tuple:
         """The inputs at the coming frame. Raises RagdollError if something that is read is missing."""
         own = self._obj.active_ragdoll.blend_spaces[self._index]
         if own.show_preview:
             return tuple(getattr(own, axis).preview for axis in self._axes)
         live = reader.settings.blend_spaces[self._index]
-        if self._mover is not None and own.measured_name and own.measured_object is None:
+        if self.mover is not None and own.measured_name and own.measured_object is None:
             raise RagdollError(f"the object '{own.measured_name}' that it is measured of was deleted")
         if self._aims and own.target is None:
             raise RagdollError(f"its target '{self._target}' was deleted")
         angles = self._angles(reader, own) if self._aims else (0.0, 0.0)
         read = {
             "VALUE": lambda axis: getattr(live, axis).value,
-            "SPEED": lambda _axis: self._mover.speed(reader),
-            "DIRECTION": lambda _axis: self._mover.direction(reader),
+            "SPEED": lambda _axis: self.mover.speed(reader),
+            "DIRECTION": lambda _axis: self.mover.direction(reader),
             "YAW": lambda _axis: angles[0],
             "PITCH": lambda _axis: angles[1],
         }

@@ -222,7 +222,9 @@ def show_guests(scene) -> None:
     sharing = built.duplicates("motion_collection")
     still = [obj for obj in found if obj in sharing or of(obj) is None]
     for obj in still:
-        source.mute_constraints(obj)
+        for _bone, constraint in source.own_constraints(obj):  # there is nothing that they could copy
+            if not constraint.mute:
+                constraint.mute = True
     show(scene, known=[obj for obj in found if obj not in still])
 
 
@@ -254,12 +256,6 @@ def store_seen(scene) -> None:
         }
         if rows:
             obj.active_ragdoll.seen = json.dumps(rows)
-
-
-def drop_seen(scene) -> None:
-    """Forget what `store_seen` stored, when the shot is not simulated any more."""
-    for obj in characters(scene):
-        obj.active_ragdoll.property_unset("seen")
 
 
 def _stored_seen(obj) -> dict:

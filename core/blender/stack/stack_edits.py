@@ -163,14 +163,14 @@ def add(obj, scene, what: str, bone: str = ""):
     return items[len(items) - 1]
 
 
-def remove(obj, what: str, index: int | None = None) -> None:
-    """Remove an item, the active one when not told which; with the last of all the motion stack goes too.
+def remove(obj, what: str) -> None:
+    """Remove the active item; with the last of all the motion stack goes too.
 
     Raises RagdollError: there is none, or the character is baked.
     """
     owner, items = owner_of(obj, what), list_of(obj, what) or ()
-    index = lists.active_index(owner, what) if index is None and owner is not None else index
-    if index is None or not 0 <= index < len(items):
+    index = lists.active_index(owner, what) if owner is not None else -1
+    if not 0 <= index < len(items):
         raise RagdollError(f"'{obj.name}': there is nothing to remove")
     refuse_baked(obj)
     lists.remove_item(owner, what, index)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ... import quaternion as q
 from ...ragdoll.recovery.transitions import smooth_step
-from ..biped import ARMS, LEGS, SIGNS, Biped, Posture, Z, stacked, unit
+from ..biped import ARMS, LEGS, SIGNS, Biped, Posture, Z, dot, stacked, unit
 from .keys import HEIGHT, Clearances, Floor
 
 _RATE = 24.0  # samples a second at which the speeds are looked at
@@ -23,6 +23,8 @@ _REACH = 0.985  # of a planted limb's length: farther away it draws the hip
 _LIFTS = np.array([0.16, 0.16, 0.2, 0.2])  # of a swinging limb's way, above it
 SETTLED = 0.8  # [s] in which what a plan misses of the pose that one lies in dies away
 _EDGE = 0.09  # [s] over which it is drawn gently
+_SOFT = 0.08  # of a pole's height: how gently knees and elbows are kept off the floor
+_DRAGGED = 2.2  # times slower than their bounds limbs are drawn in, which slide over the floor and over each other
 _PLANTED = 1e-6  # [m] a limb that moves by less from key to key stands
 
 
@@ -86,7 +88,10 @@ class Course:
         if ranges is not None:
             eased = ranges.eased(own, postures)  # the first and the last are as they are
             postures.poles[1:-1] = eased.poles[1:-1]
-        flexion = own.flexion(postures, own.solve(postures)[0])
+        deltas, places = own.solve(postures)
+        # At right angles to the arms, as those of arms that hang: else elbows jump where a trunk is raised at a key.
+        postures.poles[1:-1, 2:] = own.extract(deltas[1:-1], places[1:-1]).poles[:, 2:]
+        flexion = own.flexion(postures, deltas)
         # Arms that lie overhead are drawn in along the floor, by a way out to the side, not in front of the face.
         up = q.rotate(flexion[0, :, 0], own.ways[:, 0])[:, 2] > 0.2
         self._aside = np.where(np.isin(np.arange(4), ARMS), up, 0.0)
@@ -130,18 +135,18 @@ class Course:
         hip = hip + mean_around(drawn - hip, round(_EDGE * self.tempo * (len(t) - 1) / max(t[-1] - t[0], 1e-9)))
         posture = Posture(hip, posture.trunk, ends, poles, posture.turns, posture.ties)
         ends, poles = posture.ends.copy(), posture.poles.copy()
-        flexion = self._aside_of(flexion, i, u)
-        hung, hung_poles = own.hung(posture, flexion, own.firsts(posture))
         # Where a loose limb comes to stand, or has stood, it is where the key has it, however the trunk was moved.
         share = smooth_step(u)[:, None]
         share = np.where(self._stood[i], 1.0 - share, 0.0) + np.where(self._stands[i], share, 0.0)
+        hung, hung_poles = own.hung(posture, self._aside_of(flexion, i, u), own.firsts(posture))
         hung -= share[..., None] * (posture.hip - written)[:, None]
         low = floor.under(hung) + least - hung[..., 2]
         hung[..., 2] += np.maximum(low, 0.0)
         ends, poles = np.where(loose[..., None], hung, ends), np.where(loose[..., None], hung_poles, poles)
         ends = self._clear_toes(ends + lift[:, 1:, None] * Z, posture.turns)
         posture = Posture(posture.hip, posture.trunk, ends, poles, posture.turns, posture.ties)
-        return own.solve(self._clear_knees(posture, loose))
+        begun = np.where(i == 0, smooth_step(4.0 * u), 1.0)[:, None]  # the pose that he lies in is as it is
+        return own.solve(self._clear_knees(posture, begun * (loose | [True, True, False, False])))
 
     def _aside_of(self, flexion, i, u) -> np.ndarray:
         """Flexion with the way of arms that were overhead led out to the side."""
@@ -167,18 +172,27 @@ class Course:
                 ends[:, i, 2] += np.maximum(low, 0.0)
         return ends
 
-    def _clear_knees(self, posture: Posture, loose) -> Posture:
-        """Poles turned up in proportion to what knees, and elbows of arms that bear nothing, are below the floor.
+    def _clear_knees(self, posture: Posture, share) -> Posture:
+        """Poles turned outwards by a share [f, 4] as far as knees and elbows would be in the floor.
 
-        But for knees that point to the floor, which he kneels on: turned up they would flip, so the trunk is raised.
+        Not those that point inwards: turned, they would flip. There the trunk is raised.
         """
-        own = self.own
-        _deltas, places = own.solve(posture)
-        joints = places[:, own.limbs[:, 1]]
-        miss = (self.floor.under(joints) + 0.03 * own.height - joints[..., 2]) / (0.12 * own.height)
-        raised = 1.2 * smooth_step(miss) * (loose | [True, True, False, False])
-        raised *= smooth_step(1.5 + 2.0 * posture.poles[..., 2])
-        poles = unit(posture.poles + raised[..., None] * Z)
+        own, floor = self.own, self.floor
+        first, knees = own.firsts(posture), own.solve(posture)[1][:, own.limbs[:, 1]]
+        forward = unit(posture.ends - first)
+        middle = first + forward * dot(knees - first, forward)
+        bend, up = knees - middle, Z - forward * forward[..., 2:]
+        radius, steep = (np.linalg.norm(v, axis=-1, keepdims=True) for v in (bend, up))
+        pole, up = bend / np.maximum(radius, 1e-9), up / np.maximum(steep, 1e-9)
+        out = q.cross(forward, up) * np.array([1.0, -1.0, -1.0, 1.0])[:, None]
+        low = floor.under(middle) + self.room.knee - middle[..., 2]
+        least = np.clip(low[..., None] / np.maximum(radius * steep, 1e-9), -2.0, 0.95)
+        over = least - dot(pole, up)
+        height = np.minimum(least + 0.5 * (np.hypot(over, _SOFT) - over), 1.0)
+        turned = height * up + np.sqrt(1.0 - height**2) * out
+        bent = smooth_step(radius / (0.1 * (own.upper + own.lower)[:, None])) * smooth_step(steep / 0.3)
+        bent = bent * smooth_step(0.5 + dot(pole, out)) * share[..., None]
+        poles = unit(pole + bent * (turned - pole))
         return Posture(posture.hip, posture.trunk, posture.ends, poles, posture.turns, posture.ties)
 
     def _drawn(self, posture: Posture, planted) -> Posture:
@@ -219,8 +233,9 @@ class Course:
             points = places[:, [0, *own.limbs[:, 2]]]
             moves = np.linalg.norm(np.diff(points, axis=0), axis=-1) * _RATE / tempo
             sinks = -np.diff(places[:, 0, 2]) * _RATE / tempo
-            over = np.maximum(over[0], np.maximum((moves / limit).max(axis=1), sinks / (_SINK * size / tempo)))
             i = np.clip(np.searchsorted(self.times, (t[1:] + t[:-1]) / 2, side="right") - 1, 0, len(first) - 1)
+            moves[i == 0] *= _DRAGGED
+            over = np.maximum(over[0], np.maximum((moves / limit).max(axis=1), sinks / (_SINK * size / tempo)))
             grow = np.ones(len(first))
             np.maximum.at(grow, i, over)
             if grow.max() < 1.03:

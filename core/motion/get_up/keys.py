@@ -156,7 +156,7 @@ class Clearances:
         return Clearances(
             front=reach(trunk, own.hip0, X, 0.065 * h),
             back=reach(trunk, own.hip0, -X, 0.065 * h),
-            knee=0.035 * h,
+            knee=float(np.clip(surface.extent(own.limbs[0, 1], np.zeros(3), X), 0.035 * h, 0.06 * h)),
             palm=float(np.clip(stiff(2, own.ways[2, 1]), 0.025 * h, 0.1 * h)),
             sole=sole,
             tuck=float(np.clip(kneeling, max(0.8 * length, 0.5 * sole) + 0.01 * h, 0.15 * h)),
@@ -261,7 +261,7 @@ class Author:
         thigh, shank, arm = own.upper[0], own.lower[0], own.arm
         z, knee = thigh * 0.98 + room.knee, room.sole + shank * 0.98
         front = ((foot, own.hips * 1.2, room.sole), (1, 0.15, 0.3), turned(6))
-        on_knee = (foot - 0.05 * shank - 0.1 * arm, own.hips + 0.02 * self.unit, knee + room.knee + 0.06 * arm)
+        on_knee = (foot - 0.05 * shank - 0.1 * arm, own.hips + 0.02 * self.unit, knee + room.knee + 0.12 * arm)
         beside = (hip + 0.35 * arm, -own.shoulder - 0.12 * arm, z + 0.05 * own.trunk)
         arms = [
             (on_knee, (-0.5, 1, 0.2), self.palm(1, -10)), (beside, (-1, -0.6, 0), self.hanging(-1, turned(0, -45)))
@@ -273,7 +273,7 @@ class Author:
             turned(0, 45),
         )
         hip = (foot - 0.38 * thigh, 0.25 * own.hips, 0.66 * own.leg + room.sole)
-        on_knee = (foot + 0.02 * self.unit - 0.32 * arm, own.hips * 1.05, room.sole + 0.95 * shank + 0.2 * arm)
+        on_knee = (foot + 0.02 * self.unit - 0.32 * arm, own.hips * 1.05, knee - 0.03 * shank + room.knee + 0.24 * arm)
         beside = (hip[0] + 0.3 * arm, -own.shoulder - 0.15 * arm, hip[2] + 0.02 * own.trunk)
         arms = [(on_knee, (-0.5, 1, 0.1), self.palm(1)), (beside, (-1, -0.4, 0), self.hanging(-1, turned(0, -30)))]
         keys.append(self.key("rise", 0.55, hip, (28, 46, 22), [front, swing], arms))

@@ -11,9 +11,10 @@ The step is a pure function of the state, of what was measured over the last fra
 which one state ends and the next begins are found within the frame, so another frame rate gives the same. The state at
 a frame is what holds in the step that leads to the next one. It is a few numbers (`State.values`) that a run records.
 
-Hits knock out when within a short time they would give the whole body more than a speed; so does a body too far from
-its target, but only when it was near before: somebody who gets up where he fell is not knocked out by the way to his
-animation. Speeds count relative to sqrt(gravity * height) (Froude's number), ways relative to the height.
+Hits knock out when within a short time they would give the whole body more than a speed, and so does what is about to
+strike it as hard; so does a body too far from its target, but only when it was near before: somebody who gets up where
+he fell is not knocked out by the way to his animation. Speeds count relative to sqrt(gravity * height) (Froude's
+number), ways relative to the height.
 """
 
 import math
@@ -65,6 +66,7 @@ class Motion:
     pelvis_speed: float
     distance: float  # largest of any body from its target [m]
     impulse: float = 0.0  # sum of the sizes of the hits that act in the step to come [N s]
+    blow: float = 0.0  # speed that what strikes it in the step to come gives the whole of it at least [m/s]
     lost: bool = False  # it lost its balance, and no step can catch it
     steps: bool = False  # steps may catch hits: they alone do not knock it out
     mass: float = 70.0  # of all bodies [kg]
@@ -219,8 +221,11 @@ def struck(settings: Settings, state: State, motion: Motion) -> State:
     state = replace(state, shock=state.shock + motion.impulse / max(motion.mass, 1e-30))
     caught = motion.steps and state.phase in (ANIMATED, ACTIVE, BLENDING)
     scale = speed_scale(motion.size, motion.gravity)
-    hard = hit and not caught and 0.0 < settings.knock_out_speed * scale <= state.shock
+    least = settings.knock_out_speed * scale
+    hard = hit and not caught and 0.0 < least <= state.shock
     most = settings.knock_out_distance * motion.size / HEIGHT
+    if state.phase == ACTIVE:
+        hard = hard or 0.0 < least <= motion.blow
     if state.phase == ACTIVE and most > 0.0:
         hard = hard or (state.armed and motion.distance >= most)
         state = replace(state, armed=state.armed or motion.distance < NEAR * most)

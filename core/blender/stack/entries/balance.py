@@ -16,8 +16,7 @@ from ....motion.balanced_pose import Figure, inverse
 from ....motion.limbs import LegStabilizer
 from ....motion.stack import Inputs, LocalPose, Rig, Step
 from ....ragdoll.recovery.states import LIMP, RECOVERING, SETTLING
-from ...physics import source, world
-from ...physics.ground import Ground
+from ...physics import ground, source, world
 from ...rig.armature import anatomy_of, armatures, array_of, pose_matrices
 from ...run.records import kept_of, push_at
 from ...runtime import STATE
@@ -89,7 +88,7 @@ class Balance(Step):
         ends = [leg.bones[0] for leg in self.figure.legs], [leg.bones[-1] for leg in self.figure.legs]
         self._rows = [int(rig.skeleton.to_level[bone]) for bones in ends for bone in bones]
         self._legs = {rig.name(bone) for leg in self.figure.legs for bone in leg.bones}
-        self._gait = self._ground = self._now = self.body = None
+        self._gait = self._solids = self._now = self.body = None
         self._locals: dict = {}
         STATE.gaits.pop(obj.name, None)
 
@@ -143,7 +142,7 @@ class Balance(Step):
         if self._gait is None:
             scale = abs(float(np.linalg.det(reader.world[:3, :3]))) ** (1.0 / 3.0)
             self.body = self.figure.body(scale, self.obj.active_ragdoll.height, -world.gravity(reader.scene)[2])
-            self._ground = Ground(reader.scene)
+            self._solids = ground.solids(reader.scene)
             seconds = world.seconds_per_frame(reader.scene)
             self._gait = gait.Gait(self.body, seconds, lambda frame: self._sample(self._now[0], frame))
 
@@ -152,7 +151,8 @@ class Balance(Step):
         leg, body = self.body.leg, self.body
 
         def rise(place: complex, other: complex) -> float:
-            heights = [self._ground.height(at, top + 0.5 * leg, 1.5 * leg + body.ankle) for at in (place, other)]
+            reach = top + 0.5 * leg, 1.5 * leg + body.ankle
+            heights = [ground.height(reader.scene, self._solids, at, *reach) for at in (place, other)]
             return 0.0 if None in heights else heights[0] - heights[1]
 
         home = own.return_steps if own.return_to_path == "WALK_BACK" else 0

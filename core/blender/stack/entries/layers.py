@@ -169,7 +169,7 @@ class Layers(FromSettings, LayerStack):
     @property
     def keeps_state(self) -> bool:
         """Whether a frame depends on the frames before it."""
-        return super().keeps_state or any(inputs.is_measured for inputs in self._spaces.inputs.values())
+        return super().keeps_state or any(inputs.mover is not None for inputs in self._spaces.inputs.values())
 
     def _fill(self) -> None:
         settings = self._obj.active_ragdoll.layers

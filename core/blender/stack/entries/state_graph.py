@@ -113,7 +113,7 @@ class StateGraph(FromSettings, GraphPlayer):
             self._obj.name,
             {p.name: _value(p) if math.isfinite(_value(p)) else 0.0 for p in settings.parameters},
             [State(state.name, self._source(state, sources)) for state in settings.states],
-            [_transition(t) for t in settings.transitions],
+            [Transition(t.origin, t.target, _conditions(t), t.blend_time) for t in settings.transitions],
             self._library.fps,
         )
         for count, fault in enumerate(graph.faults, 1):
@@ -153,10 +153,6 @@ class StateGraph(FromSettings, GraphPlayer):
                 parameters[own.name] = _value(own)
         return GraphInputs(reader.frame, parameters, self._spaces.read(reader), live.weight)
 
-    def weights(self, state) -> list[tuple[str, float]]:
-        """The states that are shown at a recorded state of the graph, with their shares."""
-        return self.graph.weights(state.graph) if state is not None else []
-
     def point(self, state, name: str) -> tuple | None:
         """The point of a blend space at a recorded state; None if no state plays it."""
         return state.spaces[name].at if state is not None and name in state.spaces else None
@@ -166,14 +162,16 @@ def _value(parameter) -> float:
     return float(parameter.on) if parameter.kind == "BOOL" else parameter.value
 
 
-def _transition(settings) -> Transition:
-    conditions = tuple(Condition(c.parameter, c.compare, c.value) for c in settings.conditions)
-    return Transition(settings.origin, settings.target, conditions, settings.blend_time)
+def _conditions(transition) -> tuple[Condition, ...]:
+    return tuple(Condition(c.parameter, c.compare, c.value) for c in transition.conditions)
 
 
 def shown_states(obj, frame: int) -> list[tuple[str, float]]:
     """The states of the graph that are shown at a frame, with their shares."""
-    return next((step.weights(state) for step, state in states_of(obj, frame) if isinstance(step, StateGraph)), [])
+    for step, state in states_of(obj, frame):
+        if isinstance(step, StateGraph) and state is not None:
+            return step.graph.weights(state.graph)
+    return []
 
 
 class StateGraphKind(Kind):

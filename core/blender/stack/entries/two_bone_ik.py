@@ -102,20 +102,16 @@ class TwoBoneIKs(ListKind):
         for what in ("effector", "pole"):
             object_fields(inner, item, what, f"{what}_target_bone")
             if getattr(item, what) is None:
-                self._draw_place(inner, obj, item, what)
+                inner.prop(item, f"{what}_space")
+                space = getattr(item, f"{what}_space")
+                if space == "BONE":
+                    bone_field(inner, obj, item, f"{what}_bone")
+                if space != "BEND":
+                    inner.prop(item, f"{what}_location")
         props(inner, item, "keep_end_rotation", "allow_stretching")
         if item.allow_stretching:
             props(inner, item, "start_stretch_ratio", "max_stretch_scale")
         inner.prop(item, "marks_reference")
-
-    @staticmethod
-    def _draw_place(layout, obj, item, what: str) -> None:
-        layout.prop(item, f"{what}_space")
-        space = getattr(item, f"{what}_space")
-        if space == "BONE":
-            bone_field(layout, obj, item, f"{what}_bone")
-        if space != "BEND":
-            layout.prop(item, f"{what}_location")
 
 
 KIND = TwoBoneIKs()
