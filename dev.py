@@ -131,7 +131,8 @@ def blender(version: str, python: Path, pattern: str | None, every: bool) -> Res
 
 def perturbed(version: str) -> dict[str, str]:
     """Variables with which freed memory is overwritten, so that use after free shows.
-    Blender 4.2 uses some itself when it loads a file."""
+    Blender 4.2 uses some itself when it loads a file.
+    """
     return {} if version == "4.2" else {"MALLOC_PERTURB_": "85"}
 
 
@@ -393,8 +394,11 @@ def golden(options: argparse.Namespace) -> int:
 
 def golden_in(version: str, trees: dict[Path, Path]) -> int:
     """Play the golden shots in one Blender, all trees at once, and compare: 1 if they differ or cannot be played.
-    version: of bpy, or INSTALLED. trees: file to write -> source tree of the extension; the first is what the
-    second is compared with."""
+
+    Args:
+        version: of bpy, or INSTALLED.
+        trees: file to write -> source tree of the extension; the first is what the second is compared with.
+    """
     commands = [script_command(version, GOLDEN / "shots.py", [tree, path]) for path, tree in trees.items()]
     jobs = [Background(lambda c=command: fault_of(c)) for command in commands]
     faults = {tree: job.wait() for tree, job in zip(trees.values(), jobs, strict=True)}

@@ -72,6 +72,17 @@ def test_a_plan_is_shown_again_when_scrubbed_and_from_its_record():
         assert np.abs(rigs.pose(obj.active_ragdoll.target_armature) - targets[frame]).max() < 1e-6
 
 
+def test_a_blend_takes_as_long_as_people_do():
+    obj, scene, _first = prepared(OWN, 170)
+    obj.active_ragdoll.recovery.get_up = "BLEND"
+    shown, targets, states = knock_outs.run(scene, obj)
+    assert knock_outs.course(states) == knock_outs.COURSE
+    up, done = knock_outs.first(states, "RECOVERING"), knock_outs.first(states, "BLENDING")
+    for poses in (targets, shown):
+        way = np.array([shown[up], *(poses[frame] for frame in range(up + 1, done + 1))])
+        assert not motion_figures.beyond(figures(obj, way)[-1])
+
+
 def test_hit_while_it_gets_up_it_falls_again_and_plans_anew():
     obj, scene, _first = prepared(OWN, 329, events={9: "LIMP", 110: "LIMP"})
     shown, _targets, states = knock_outs.run(scene, obj)
@@ -90,13 +101,13 @@ def test_it_stays_down_where_it_is_told_to(fresh_scene):
 @pytest.mark.parametrize("trouble", ("no floor", "no left hand"))
 def test_who_cannot_get_up_by_a_plan_blends_and_says_why(fresh_scene, trouble):
     if trouble == "no left hand":
-        scene, obj = fresh_scene, knock_outs.human(fresh_scene, 120, {9: "LIMP", 40: "RECOVERING"}, get_up="AUTOMATIC")
+        scene, obj = fresh_scene, knock_outs.human(fresh_scene, 140, {9: "LIMP", 40: "RECOVERING"}, get_up="AUTOMATIC")
         stack_edits.ensure(obj, scene)
     else:
-        obj, scene, _first = prepared(OWN, 119, events={9: "LIMP", 40: "RECOVERING"})
+        obj, scene, _first = prepared(OWN, 139, events={9: "LIMP", 40: "RECOVERING"})
     if trouble == "no floor":
         scene.objects["Floor"].location.z -= 30.0
     _shown, _targets, states = knock_outs.run(scene, obj)
     assert "gets up by a blend" in STATE.messages[obj.name]
     assert trouble.split()[-1] in STATE.messages[obj.name]
-    assert states[120] == "ANIMATED"
+    assert states[140] == "ANIMATED"

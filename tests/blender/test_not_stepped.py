@@ -9,7 +9,7 @@ import pytest
 import renders
 import rigs
 from active_ragdoll.core.blender import bake
-from active_ragdoll.core.blender.physics import build, source
+from active_ragdoll.core.blender.physics import build, remove, source
 from active_ragdoll.core.blender.run import handlers, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.errors import RagdollError
@@ -145,6 +145,16 @@ def test_a_world_that_would_not_step_is_refused(shot, what):
     bpy.ops.active_ragdoll.free_cache()
     rigs.step(scene, range(FIRST, AT))
     assert obj.active_ragdoll.state != "LIVE" and what in STATE.messages[scene.name]
+
+
+@pytest.mark.parametrize("what", UNFIT)
+def test_after_a_run_a_world_that_would_not_step_shows_the_animation(shot, what):
+    scene, obj = shot
+    rigs.play(scene, FIRST, AT)
+    _make_unfit(scene, what)
+    shown = rigs.shown(scene, obj, range(FIRST, AT))
+    remove.remove(obj)
+    rigs.check_shown(scene, obj, shown, shown, 1e-5)
 
 
 def test_live_ends_at_a_frame_that_was_evaluated_before(shot):

@@ -8,7 +8,6 @@ import pytest
 
 import rigs
 import test_settings
-from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build, built, remove
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
@@ -127,20 +126,6 @@ def test_it_simulates_and_its_cache_and_states_are_there_after_loading(shot):
         scene.frame_set(frame)
         assert obj.active_ragdoll.run_state == "CACHED" and obj.active_ragdoll.state == states[frame - 1]
         assert np.abs(rigs.pose(obj) - shown[frame - 1]).max() < 1e-5
-
-
-def test_it_bakes_and_the_bake_is_there_after_loading_and_can_be_reverted(shot):
-    path, _before, shown = shot
-    scene, obj = opened(path)
-    list(bake.bake_frames(obj, scene))
-    scene, obj = reloaded(path.replace("shot", "baked"))
-    assert obj.active_ragdoll.run_state == "BAKED"
-    rigs.check_shown(scene, obj, dict(enumerate(shown, 1)), (LAST, 3, 9), 1e-4)
-    bake.revert(obj)
-    again = np.array(rigs.play(scene, 1, LAST, lambda: rigs.pose(obj)))
-    assert np.abs(again - shown).max() < 1e-6
-    remove.remove(obj, scene)
-    assert not obj.active_ragdoll.is_ragdoll and scene.name not in STATE.messages
 
 
 def test_what_is_not_overridden_still_comes_from_the_library(tmp_path):

@@ -9,10 +9,8 @@ import pytest
 import rigs
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.tools import bone_tools, diagnose, profiles
-from active_ragdoll.core.errors import RagdollError
+from active_ragdoll.core.blender.tools import diagnose, profiles
 from active_ragdoll.core.profile import dump, parse
-from active_ragdoll.core.ragdoll import weight_spread as spread
 from own_characters import or_own
 from test_settings import another, plain, settings_in
 
@@ -117,19 +115,6 @@ def test_a_wrong_file_changes_nothing(knight, tmp_path, change, message):
     assert everything(knight) == before
 
 
-def test_generic_takes_a_preset_back(fresh_scene):
-    with pytest.raises(RagdollError, match="Unknown preset 'Fish': use one of 'Human'"):
-        profiles.preset("Fish")
-    obj = rigs.human(fresh_scene)
-    build.build(obj, fresh_scene)
-    before = profiles.collect(obj)
-    for identifier in ("ROBOT", "HUMAN_CHILD", "TAIL_ROPE"):
-        profiles.apply(obj, profiles.preset(identifier))
-        profiles.apply(obj, profiles.preset("Generic"))
-        build.rebuild(obj, fresh_scene)
-        assert profiles.collect(obj).entries == before.entries
-
-
 def test_command_line_takes_a_file_and_a_preset(call, tmp_path):
     rig, _made = rigs.built("Knight.glb")
     bodies = len(rig.obj.active_ragdoll.parts)
@@ -189,20 +174,3 @@ def test_a_new_build_begins_with_the_presets_own_range(fresh_scene):
     bpy.context.view_layer.update()
     build.rebuild(obj, fresh_scene)
     assert {bone.name: limits(bone) for bone in obj.pose.bones} == stated
-
-
-def _weights(obj):
-    return tuple(bone_tools.read_weights(obj, kind) for kind in bone_tools.WEIGHTS)
-
-
-def test_messages_name_the_character_and_nothing_is_set(fresh_scene):
-    obj = rigs.human(fresh_scene)
-    obj.pose.bones["head"].active_ragdoll.rotation_weight = 0.7
-    before = _weights(obj)
-    single = rigs.armature(fresh_scene, {"A": ((0, 0, 0), (0, 0, 1), None)}, "Post")
-    with pytest.raises(RagdollError, match="'Post': No limb"):
-        bone_tools.apply_weight_preset(single, spread.ONE_ARM_LIMP)
-    bpy.context.view_layer.objects.active = single
-    with pytest.raises(RuntimeError, match="No limb"):
-        bpy.ops.active_ragdoll.weight_preset(preset="ONE_ARM_LIMP", side="RIGHT")
-    assert all(np.array_equal(a, b) for a, b in zip(_weights(obj), before, strict=True))

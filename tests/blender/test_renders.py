@@ -168,17 +168,6 @@ END = 8
 BLUR = 0.25  # a shutter that is open for half a frame, with its middle at the frame
 
 
-def _looks(scene):
-    """At a target that flies from one side to the other, after which the look lags."""
-    obj = rigs.swinging_human(scene, FIRST, END)
-    target = rigs.empty(scene)
-    rigs.key(target, "location", {FIRST: (-2.0, -1.0, 1.6), END: (2.0, -1.0, 1.9)})
-    stack_edits.set_up_look_at(obj, scene, target)
-    obj.active_ragdoll.look_at[0].blend_speed = 8.0
-    assert len(obj.active_ragdoll.leg_stabilizers) == 2
-    return obj
-
-
 def _layered(scene):
     """A layer that comes and goes: its weight is keyed."""
     obj = rigs.swinging_human(scene, FIRST, END)
@@ -189,13 +178,13 @@ def _layered(scene):
     return obj
 
 
-def _physics(scene):
-    return rigs.ragdoll(scene, END, 0.1, first=FIRST)
-
-
 def _physics_and_look(scene):
-    """Both, with a physics blend that is keyed."""
-    obj = _looks(scene)
+    """At a target that flies from one side to the other, after which the look lags; with a keyed physics blend."""
+    obj = rigs.swinging_human(scene, FIRST, END)
+    target = rigs.empty(scene)
+    rigs.key(target, "location", {FIRST: (-2.0, -1.0, 1.6), END: (2.0, -1.0, 1.9)})
+    stack_edits.set_up_look_at(obj, scene, target)
+    obj.active_ragdoll.look_at[0].blend_speed = 8.0
     rigs.set_weights(obj, 0.2)
     bpy.context.view_layer.objects.active = obj
     assert bpy.ops.active_ragdoll.build() == {"FINISHED"}
@@ -204,7 +193,7 @@ def _physics_and_look(scene):
 
 
 def _baked(scene):
-    obj = _physics(scene)
+    obj = rigs.ragdoll(scene, END, 0.1, first=FIRST)
     bpy.context.view_layer.objects.active = obj
     assert bpy.ops.active_ragdoll.bake() == {"FINISHED"}
     return obj
@@ -251,22 +240,3 @@ def test_sub_frames_lie_between_the_frames(fresh_scene, tmp_path, make):
     assert fastest > 3.0
     after = rigs.angles(_local(obj, seen[END + BLUR]), _local(obj, sharp[END])).max()
     assert after <= fastest, "nothing jumps after the last frame"
-
-
-def test_sub_frames_leave_no_trace(fresh_scene):
-    obj = _looks(fresh_scene)
-    frames = range(FIRST, END + 1)
-    played = rigs.shown(fresh_scene, obj, frames)
-    found = pose_stack.of(obj)
-    known, last = dict(found.states), found._last
-    fresh_scene.frame_set(5, subframe=0.5)
-    half = rigs.pose(obj)
-    assert found.states == known and found._last == last
-    assert not np.array_equal(half, played[5]) and not np.array_equal(half, played[6])
-    pose_stack.forget()
-    for frame in frames:
-        fresh_scene.frame_set(frame)
-        assert np.array_equal(rigs.pose(obj), played[frame]), frame
-        fresh_scene.frame_set(frame, subframe=0.5)
-        if frame == 5:
-            assert np.array_equal(rigs.pose(obj), half), "whatever was shown before"

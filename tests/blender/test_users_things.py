@@ -76,14 +76,6 @@ def test_it_stays_in_the_scene(shot, way):
         list(simulate.frames(scene))
 
 
-def test_what_lies_in_a_stack_s_collection_stays(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene)
-    stack_edits.ensure(obj, fresh_scene)
-    thing = _prop(obj.active_ragdoll.motion_collection)
-    stack_edits.drop(obj)
-    assert thing.name in fresh_scene.objects
-
-
 @pytest.mark.parametrize("name", (source.CONSTRAINT_NAME, source.TARGET_NAME))
 def test_a_constraint_of_the_name_of_ours(fresh_scene, name):
     scene, obj = fresh_scene, rigs.swinging_human(fresh_scene, 1, 8)

@@ -1,18 +1,13 @@
 """What weights mean, in closed forms and at other frame rates; and how closely bodies follow the animation."""
 
-import itertools
-import math
-
 import numpy as np
 import pytest
 
 import rigs
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.tools.measure import Meter
 from active_ragdoll.core.ragdoll.drives import servo
 from own_characters import or_own
 
-SWEEP = (1.0, 0.9, 0.5, 0.1, 0.0)
 G = 9.81
 
 
@@ -45,30 +40,6 @@ def _hanging(weight, of_bone=1.0):
     scene, obj = _one_body(24 * 12, 1.0, weight)
     obj.pose.bones["A"].active_ragdoll.translation_weight = of_bone
     return np.array(rigs.play(scene, 1, 24 * 12, lambda: rigs.bodies(obj)[0, 2, 3]))
-
-
-def _lag(weight):
-    """Mean error [deg] of the last second, weightless, of a turn at a steady acceleration."""
-    scene = rigs.empty_file()
-    scene.gravity = (0.0, 0.0, 0.0)
-    last = 49
-    rigs.set_range(scene, 1, last)
-    obj = rigs.chain(scene, 1)
-    bone = obj.pose.bones["A"]
-    for frame in range(-3, last + 1):
-        angle = 0.5 * 0.6 * (max(frame - 1, 0) / 24.0) ** 2
-        bone.rotation_quaternion = (math.cos(angle / 2), 0.0, 0.0, math.sin(angle / 2))
-        bone.keyframe_insert("rotation_quaternion", frame=frame)
-    build.build(obj, scene)
-    _weights(obj, weight, 1.0)
-    meter = Meter(scene)
-    rigs.play(scene, 1, last, meter.after_frame)
-    return meter.summary(0.99)["orientation_error_deg"]["mean"]
-
-
-def test_lag_rises_as_the_weight_falls(fresh_scene):
-    lags = [_lag(weight) for weight in SWEEP]
-    assert all(b > a for a, b in itertools.pairwise(lags)), lags
 
 
 def _motion(fps, weights):

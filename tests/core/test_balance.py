@@ -123,20 +123,6 @@ def test_feet_that_pass_each_other_stay_on_their_sides():
             assert between.imag > 0.08 or abs(between.real) > balance.PAST
 
 
-def test_it_walks_back_where_it_is_asked_to():
-    for strides in (lambda _frame: stand(), walk().stride):
-        states = pushed(MAN, strides, 0.45, frames=600, steps_home=3)
-        assert max(abs(state.offset) for state in states) > 0.05
-        assert abs(states[-1].offset) < 0.02 and abs(states[-1].hip) < 0.02
-
-
-def test_a_pull_that_lasts_is_followed_in_steps():
-    state = State()
-    for _ in range(96):
-        state = balance.step(MAN, state, stand(), Push(pull=0.9 + 0j), 1 / FPS, Manner())
-    assert state.offset.real > 0.1
-
-
 @pytest.mark.parametrize("carried", (0.0, 1.0))
 def test_contacts_of_a_walk_also_in_its_place(carried):
     found = walk(carried=carried)

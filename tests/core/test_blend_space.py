@@ -21,7 +21,6 @@ from core.motion.blend_space import (
     BlendSpace1D,
     BlendSpace2D,
     SpacePlayer,
-    ground_direction,
     yaw_pitch,
 )
 from core.motion.clip import MESH, AdditivePose, Clip, additive_clip
@@ -241,9 +240,3 @@ def test_yaw_and_pitch_turn_forward_to_the_target():
         found = yaw_pitch(direction * rng.uniform(0.01, 100), forward, up)
         np.testing.assert_allclose(found, (yaw, pitch), atol=1e-9)
     assert yaw_pitch([0, 0, 2])[0] == 0 and yaw_pitch([0, 0, 2])[1] == pytest.approx(np.pi / 2)
-
-
-def test_direction_of_motion():
-    # +X is the left of who faces -Y.
-    assert np.isclose(np.degrees(ground_direction((2.0, -2.0, 10.0), (0, -1, 0))), 45.0)
-    assert ground_direction((0, 0, 1.0), (0, -1, 0)) is None

@@ -171,12 +171,3 @@ def test_groups_of_one_character_share_no_layer_and_those_of_any_two_share_exact
     assert np.array_equal(
         overlap.layers(overlap.CHARACTERS), overlap.layers(0)
     )  # the sixth meets the first with like groups
-
-
-@pytest.mark.parametrize(("count", "most"), ((1, 0), (4, 0), (16, 12), (24, 40)))
-def test_chains_need_few_constraints(count, most):
-    """A chain cut in four: of a group of s bodies s - 1 pairs are joined, (s - 1)(s - 2)/2 are not."""
-    parents = np.arange(count) - 1
-    found = overlap.groups(parents)
-    pairs = [(i, k) for k in range(count) for i in range(k - 1) if found[i] == found[k]]
-    assert len(pairs) == most

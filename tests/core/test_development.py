@@ -19,7 +19,6 @@ from run_blender import batches, run_files, run_pytest, wheel_command
         ("core/pose.py", "import scipy", "numpy and the standard library"),
         ("core/pose.py", "from .blender import armature", "works without Blender"),
         ("core/blender/run.py", "from ...operators import build", "nothing above itself"),
-        ("core/pose.py", "from ... import x", "leads out"),
         ("core/blender/run.py", "import core.skeleton", "absolute name"),
         ("panels/main.py", "from ..operators.build import BuildOperator", "panels draw"),
     ],

@@ -70,7 +70,6 @@ def test_a_cross_fade_has_no_jump_either(old, new):
     assert quaternion.angle_between(played(1.0)[1], motion(*new[:2], *new[2:], 1.0)[1]) == pytest.approx(0.0, abs=1e-9)
 
 
-YAW = st.floats(-3.1, 3.1)
 # A man who stands, facing -Y: pelvis, chest, left and right shoulder.
 STANDING = np.array([[0.0, 0.0, 0.95], [0.0, 0.0, 1.4], [0.2, 0.0, 1.4], [-0.2, 0.0, 1.4]])
 ON_BACK = quaternion.from_axis_angle(np.array([1.0, 0.0, 0.0]), -0.5 * np.pi)  # the head falls to +Y, behind him
@@ -79,10 +78,6 @@ ON_FACE = quaternion.from_axis_angle(np.array([1.0, 0.0, 0.0]), 0.5 * np.pi)
 
 def lying(rotation, place=(0.0, 0.0, 0.0)):
     return transitions.trunk(*(quaternion.rotate(rotation, STANDING) + place))
-
-
-def yaw(angle):
-    return quaternion.from_axis_angle(UP, angle)
 
 
 def test_on_the_back_one_looks_to_the_feet_and_on_the_face_to_the_head():

@@ -265,14 +265,6 @@ def several(scene):
     return [small, mirrored, turned]
 
 
-@shot(24)
-def baked(scene):
-    obj = build(human(scene), rotation_weight=0.5, translation_weight=0.3)
-    OPS.simulate(frame_start=1, frame_end=24)
-    OPS.bake(frame_start=1, frame_end=24)
-    return [obj]
-
-
 def load(tree: Path) -> None:
     """Register the extension of a source tree."""
     spec = importlib.util.spec_from_file_location(NAME, tree / "__init__.py", submodule_search_locations=[str(tree)])

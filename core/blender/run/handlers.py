@@ -105,9 +105,11 @@ def before_frame(scene, _graph=None) -> None:
         view_layers.lead(scene)
     except (RagdollError, ReferenceError) as error:
         _stop(scene, run, _reason(scene, error))
-        if frame == first and _is_stepping(scene):
-            with STATE.writing():
-                world.halt(scene)  # which may hold joints that are not evaluated any more
+        if frame == first:
+            if _is_stepping(scene):
+                with STATE.writing():
+                    world.halt(scene)  # which may hold joints that are not evaluated any more
+            interrupt(scene)  # what the last run showed
         return
     except (Exception, KeyboardInterrupt) as error:
         _stop(scene, run, unforeseen(error))

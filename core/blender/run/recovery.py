@@ -15,13 +15,15 @@ import numpy as np
 
 from ... import pose as pose_space
 from ... import quaternion
+from ...anatomy.masses import GRAVITY
 from ...anatomy.roles import CHEST, HEAD, LEFT, NECK, PELVIS, RIGHT, SPINE, THIGH, UPPER_ARM
 from ...errors import RagdollError
 from ...motion import getting_up
 from ...motion.get_up.course import SETTLED
-from ...motion.get_up.plan import Manner
+from ...motion.get_up.plan import SHORTEST, Manner
+from ...motion.getting_up import Passage
 from ...motion.stack import LocalPose
-from ...ragdoll.recovery import states
+from ...ragdoll.recovery import states, tone
 from ...ragdoll.recovery.transitions import Landmarks, smooth_step
 from ...skeleton import Skeleton
 from ..physics import ground, world
@@ -172,19 +174,26 @@ class Recovery:
 
     def _settings_now(self, seconds: float) -> states.Settings:
         """The settings, with what the way of getting up changes of them. seconds: of the simulation, a frame."""
-        passage = self.record.passages[-1] if self.record.passages else None
-        if self.state.phase == states.RECOVERING and passage is not None and passage.planned is not None:
+        if (passage := self._carrying) is not None:
+            time = passage.duration if passage.planned is None else seconds * (passage.planned.frame_count - 1)
             # A little sooner than after its last frame: sums of single steps are not exact.
-            return replace(self.settings, regain=(1.0 + 1e-6) / (seconds * (passage.planned.frame_count - 1)))
+            return replace(self.settings, regain=(1.0 + 1e-6) / time)
         if self.get_up == effect_settings.STAY_DOWN:
             return replace(self.settings, rest_time=math.inf)
         return self.settings
 
     @property
+    def _carrying(self) -> Passage | None:
+        """The passage by which it gets up now, if that takes its own time: a plan, or a blend that is not hurried."""
+        passage = self.record.passages[-1] if self.record.passages else None
+        if self.state.phase != states.RECOVERING or passage is None:
+            return None
+        return passage if passage.planned is not None or passage.duration > self.reroot_time else None
+
+    @property
     def weight(self) -> float:
         """Factor of the weights in the step to come."""
-        passages = self.record.passages
-        if self.state.phase == states.RECOVERING and passages and passages[-1].planned is not None:
+        if self._carrying is not None:
             begun, risen = (smooth_step((self.state.progress - a) / (b - a)) for a, b in (DRAWN_IN, UPRIGHT))
             return float(DRAGGED + (CARRIED - DRAGGED) * begun + (1.0 - CARRIED) * risen)
         return self.state.weight
@@ -221,7 +230,10 @@ class Recovery:
             return
         if self.get_up == effect_settings.BLEND:
             names = ["", ""]
-        self._go_on(frame, scene, shown, self.landmarks.action(place @ shown[0], *names))
+        action, pull = self.landmarks.action(place @ shown[0], *names), scene.gravity.length * scene.use_gravity
+        own = action or self.get_up not in (effect_settings.AUTOMATIC, effect_settings.BLEND)
+        least = 0.0 if own else SHORTEST * self.manner.pace * tone.pace(self.character.height, pull or GRAVITY)
+        self._go_on(frame, scene, shown, action, least=least)
 
     def _plan(self, run, frame: int, scene, shown: list, place: np.ndarray) -> bool:
         """Get up by a plan; whether there is one."""
@@ -251,7 +263,7 @@ class Recovery:
         poses = [pose_space.compose_matrices(*pose.model(skeleton)) for pose in given]
         self._go_on(frame, scene, poses, "", passage.move if passage.planned is not None else None)
 
-    def _go_on(self, frame: int, scene, shown: list, action: str, move=None) -> None:
+    def _go_on(self, frame: int, scene, shown: list, action: str, move=None, least: float = 0.0) -> None:
         rig = self.character.motion.rig
         fps = scene_fps(scene)
         places = [self._worlds[frame], self._worlds.get(frame - 1, self._worlds[frame])]
@@ -275,7 +287,7 @@ class Recovery:
         if move is None:  # else by a plan, with feet that stand where the animation has them
             move, lowest = self.landmarks.move(places[0] @ shown[0], animated), self.landmarks.lowest
         method = self.character.obj.active_ragdoll.recovery.method
-        more = {"duration": self.reroot_time, "method": method, "action": action, "lowest": lowest}
+        more = {"duration": max(self.reroot_time, least), "method": method, "action": action, "lowest": lowest}
         self._begin(shown, poses, places, move, frame, fps, **more)
 
     def _begin(self, shown, poses, places, move, frame: int, fps: float, **more) -> None:

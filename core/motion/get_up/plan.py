@@ -26,7 +26,7 @@ AUTOMATIC, LEFT, RIGHT = "AUTOMATIC", "LEFT", "RIGHT"
 STEEPEST = np.radians(25.0)  # of a floor that one gets up from
 _STEEP = 0.6  # upright share of a trunk from which on it sits rather than lies
 _RAISED = np.array([0.1, 0.06, 0.06, 0.15, 0.15])  # of the height: by what trunk, feet and hands are kept off the floor
-_SHORTEST = 3.0  # [s] from lying to standing
+SHORTEST = 3.0  # [s] from lying to standing
 HOLD, RESTS = 0.35, ("half kneel", "sit")  # [s] for which one who is hurt rests, and where
 
 
@@ -108,7 +108,7 @@ def plan(
 
     found, keys, _shift, _way = course(tempo * float(rhythm @ [*(key.seconds for key in written), 0.65, 0.55]))
     times = found.stretched(own.placed(lying)[0]).times
-    frames = int(np.ceil(max(times[-1], _SHORTEST * tempo) * fps - 1e-6))
+    frames = int(np.ceil(max(times[-1], SHORTEST * tempo) * fps - 1e-6))
     times = times * (frames / fps / times[-1])
     found, keys, shift, way = course(frames / fps, times)
     seconds = np.arange(frames + 1) / fps
