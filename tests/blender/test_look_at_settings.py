@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import looking
-import renders
 import rigs
 from active_ragdoll.core.blender import bake, look_at_api
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits
@@ -213,18 +212,6 @@ def test_it_looks_with_planted_feet_scrubs_and_bakes(data_dir, name):
     for frame, pose in looking.shown(rig, list(frames)[::5]).items():
         assert np.abs(pose - played[frame])[:, :3, 3].max() < 1e-5 * size
         assert rigs.angles(pose, played[frame]).max() < 0.02
-
-
-@pytest.mark.blender_version
-def test_a_final_render_shows_the_look(data_dir, tmp_path):
-    rig, target, _plain = looking.set_up("metarig human", data_dir)
-    renders.prepare(rig.scene, tmp_path / "still.png")
-    frame = rig.first + 9
-    shown = looking.shown(rig, (frame,))[frame]
-    pose_stack.forget()
-    rig.scene.frame_set(rig.first)
-    assert np.abs(renders.poses(rig.scene, rig.obj, (frame,))[frame] - shown).max() < 1e-5
-    assert looking.aim_error(rig.obj, target) < AIM
 
 
 def crouch_and_turn(obj, scene, up: float = 0.7, sinks: float = 0.04) -> list[str]:

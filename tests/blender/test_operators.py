@@ -133,12 +133,3 @@ def test_build_and_remove_take_all_selected_armatures(arm, scene):
     bpy.context.view_layer.objects.active = arms[2]
     assert OPERATORS.remove() == {"FINISHED"}
     assert len(bpy.data.objects) == before and scene.rigidbody_world is None
-
-
-def test_one_that_cannot_be_built_does_not_take_the_others_with_it(arm, scene):
-    arms = three_arms(scene)
-    arms[1].scale = (1.0, 2.0, 1.0)
-    bpy.context.view_layer.update()
-    with pytest.raises(RuntimeError, match=r"Arm\.001"):
-        OPERATORS.build(bones="ALL")
-    assert [obj.active_ragdoll.is_ragdoll for obj in arms] == [True, False, True]

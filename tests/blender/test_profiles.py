@@ -10,7 +10,6 @@ import rigs
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.tools import diagnose, profiles
-from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.profile import dump, parse
 from own_characters import or_own
 from test_settings import another, plain, settings_in
@@ -114,19 +113,6 @@ def test_a_wrong_file_changes_nothing(knight, tmp_path, change, message):
         bpy.ops.active_ragdoll.import_profile(filepath=str(path))
     assert message in str(raised.value)
     assert everything(knight) == before
-
-
-def test_generic_takes_a_preset_back(fresh_scene):
-    with pytest.raises(RagdollError, match="Unknown preset 'Fish': use one of 'Human'"):
-        profiles.preset("Fish")
-    obj = rigs.human(fresh_scene)
-    build.build(obj, fresh_scene)
-    before = profiles.collect(obj)
-    for identifier in ("ROBOT", "HUMAN_CHILD", "TAIL_ROPE"):
-        profiles.apply(obj, profiles.preset(identifier))
-        profiles.apply(obj, profiles.preset("Generic"))
-        build.rebuild(obj, fresh_scene)
-        assert profiles.collect(obj).entries == before.entries
 
 
 def test_command_line_takes_a_file_and_a_preset(call, tmp_path):

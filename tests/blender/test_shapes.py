@@ -1,4 +1,4 @@
-"""Bodies fitted to the mesh: what they cover, mirror images, margins; main bodies are few, and all moves with them."""
+"""Bodies fitted to the mesh: what they cover, margins; main bodies are few, and all moves with them."""
 
 import math
 
@@ -7,21 +7,19 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core import mirror
 from active_ragdoll.core.anatomy.roles import HELPER
 from active_ragdoll.core.blender.physics import build, remove
 from active_ragdoll.core.blender.rig import armature, skinning
 from active_ragdoll.core.blender.rig.armature import anatomy_of, prop_bones
 from own_characters import TABLES, or_own
 
-SYMMETRIC = or_own("Knight.glb", "animals_pack_Horse.glb", "mh_mixamo.blend", own=())
 NEAR = 0.01  # of the height
 
 
-@pytest.fixture(scope="module", params=(*SYMMETRIC, *TABLES))
-def built(request):
-    """(file's name, rig) with its ragdoll; the file stays loaded while its tests run."""
-    return request.param, rigs.built(request.param)[0]
+@pytest.fixture(scope="module", params=(*or_own("Knight.glb", "animals_pack_Horse.glb", own=()), *TABLES))
+def rig(request):
+    """A rig with its ragdoll; the file stays loaded while its tests run."""
+    return rigs.built(request.param)[0]
 
 
 def _points(part) -> np.ndarray:
@@ -51,9 +49,8 @@ def _joined(obj) -> np.ndarray:
     return joined
 
 
-def test_bodies_that_are_not_joined_do_not_stand_in_each_other(built):
+def test_bodies_that_are_not_joined_do_not_stand_in_each_other(rig):
     """By points inside, not by the way in which the depths were found: a grid of them in every body."""
-    _name, rig = built
     shapes, joined = _shapes(rig.obj), _joined(rig.obj)
     height = rig.obj.active_ragdoll.height
     line = np.linspace(-1.0, 1.0, 13)
@@ -70,35 +67,13 @@ def test_bodies_that_are_not_joined_do_not_stand_in_each_other(built):
                 )
 
 
-def test_the_mesh_is_covered(built):
-    _name, rig = built
+def test_the_mesh_is_covered(rig):
     _pose, skin = _read(rig.obj)
     if skin is None:
         pytest.skip("the character has no mesh")
     held = skin.points[np.unique(skin.vertex)]
     distance = np.min([shape.distance(held) for shape in _shapes(rig.obj)], axis=0)
     assert np.mean(distance <= NEAR * rig.obj.active_ragdoll.height) >= 0.9
-
-
-def test_left_and_right_are_mirror_images(built):
-    name, rig = built
-    if name not in SYMMETRIC:
-        pytest.skip("its sides differ")
-    parts, shapes = list(rig.obj.active_ragdoll.parts), _shapes(rig.obj)
-    pose, _skin = _read(rig.obj)
-    row = {part.bone: i for i, part in enumerate(parts)}
-    parents = np.array([row.get(part.parent, -1) for part in parts])
-    heads = pose.heads[[pose.row[part.bone] for part in parts]]
-    height = rig.obj.active_ragdoll.height
-    normal, offset, twins = mirror.plane_of_joints(heads, parents, pose.axes, height)
-    assert normal is not None and np.count_nonzero(twins > np.arange(len(twins))) >= 6
-    for i, twin in enumerate(twins):
-        if twin > i:
-            image = shapes[twin].mirrored(normal, offset)
-            assert image.kind == shapes[i].kind
-            own, other = shapes[i].core()[0], image.core()[0]
-            gaps = np.linalg.norm(own[:, None] - other[None], axis=2)
-            assert max(gaps.min(axis=0).max(), gaps.min(axis=1).max()) < 1e-5 * height, parts[i].bone
 
 
 def skinned(scene, obj, name: str, points, weights: dict, faces=()) -> bpy.types.Object:
