@@ -95,6 +95,26 @@ def test_controls_are_found_keyed_and_give_the_motion(fresh_scene):
     assert obj.pose.bones["hips"]["fk"] == 0.0
 
 
+def test_a_control_without_a_body_helps_where_the_motion_needs_it(fresh_scene):
+    top, (head, tail, _parent) = rigs.HUMAN["spine"][1], rigs.HUMAN["head"]
+    below = {name: bone for name, bone in rigs.HUMAN.items() if name != "head"}
+    obj = _controlled(fresh_scene, below | {"neck": (top, head, "spine"), "head": (head, tail, "neck")})
+    shape = bpy.data.objects.new("Shape", None)
+    for name in ("neck", "head"):  # which stay upright, so that the spine's turns do not carry the neck along
+        obj.data.bones[name].use_inherit_rotation = False
+        obj.pose.bones[name].custom_shape = shape
+    mask = [b.name.startswith("DEF-") and not b.name.startswith(("DEF-finger", "DEF-neck")) for b in obj.data.bones]
+    build.build(obj, fresh_scene, np.array(mask))
+    rigs.set_weights(obj, 0.0)
+    hit = obj.active_ragdoll.hits.add()
+    hit.bone, hit.frame, hit.vector, hit.strength = "DEF-spine", 4, (0.3, 1.0, 0.0), 80.0
+    bpy.ops.active_ragdoll.simulate()
+    bpy.ops.active_ragdoll.bake(to="CONTROLS")
+    found = bake.controls_of(obj)
+    assert max(of_one["worst_mm"] for of_one in found.values()) < 12.0
+    assert {"neck", "head"} <= {c.data_path.split('"')[1] for c in rigs.curves_of(obj.active_ragdoll.baked_action)}
+
+
 def test_a_character_without_bones_that_lead_is_refused(fresh_scene):
     obj = rigs.ragdoll(fresh_scene, 6)
     for bone in obj.pose.bones:

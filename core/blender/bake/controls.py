@@ -3,14 +3,16 @@
 Nothing is known by name. On a copy of the rig at rest every bone that can lead to a simulated one (by parents and
 constraints) is turned a little, and what follows tells what it controls. A bone's *owner* turns it fully about two axes
 at least, does not turn the bone before it, and has its pivot next to the bone's head; of equals the one with a shape of
-its own. Twist is often shared by others, so no owner has to give it.
+its own. Twist is often shared by others, so no owner has to give it. Further controls help where they move bodies as
+no owner can.
 
 The owners' rotations, and the places of those that carry roots, are found by damped Gauss-Newton steps from the frame
 before: the responses measured at rest are turned with the control, places follow along the chain of bodies, and a step
-counts only if what Blender then evaluates is nearer (Levenberg 1944).
+counts only if what Blender then evaluates is nearer (Levenberg 1944). What each step does corrects the responses for
+the next (Broyden 1965).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import bpy
 import numpy as np
@@ -27,10 +29,12 @@ FK, IK, AS_KEYED = "FK", "IK", "AS_KEYED"
 TURN = 0.02  # of the trials at rest [rad]
 FOLLOWS, STAYS = 0.5, 0.4  # shares of a turn: from there a bone follows, up to there (a share of its twist) it does not
 FULLY = 0.9  # about its two best axes an owner turns its bone by this share
-DAMPING, LEAST_DAMPING = 0.1, 0.003
+HELPS = 0.05  # from there on a turn of a further control gives errors that no other gives
+LOOSE = 0.15  # how much errors count about axes that an owner does not turn its body about
+DAMPING, LEAST_DAMPING = 0.1, 0.03
 FARTHEST = 0.6  # that a control turns in one step [rad]: the responses hold for small turns only
 PLACE_WEIGHT = 6.0  # of a bone's place in heights against its rotation [rad]: twist cannot always be given
-STEPS, ENOUGH, EXACT = 16, 0.01, 1e-4  # most steps a frame; gains that do not pay; errors that are none [rad]
+STEPS, ENOUGH, EXACT = 16, 0.01, 1e-4  # most steps a frame; gains that do not pay; an error of all that is none [rad]
 
 
 @dataclass
@@ -61,7 +65,7 @@ class Controls:
     def __init__(self, obj, bones: list, parents: list, limbs: str = FK, exact: bool = False, frame: int = 1) -> None:
         self.bones, self.parents = bones, parents
         self.height = max(obj.active_ragdoll.height / max(obj.active_ragdoll.built_scale, 1e-12), 1e-12)
-        self.copy = source.copy_of(obj, f".{obj.name} Controls")
+        self.copy = source.copy_of(obj, f".{obj.name} Controls", own_data=True)
         self.scene = bpy.data.scenes.new(".Ragdoll Controls")
         self.scene.active_ragdoll.is_source = True
         self.scene.collection.objects.link(self.copy)
@@ -80,7 +84,7 @@ class Controls:
 
     def remove(self) -> None:
         """Remove the copy and its scene."""
-        bpy.data.objects.remove(self.copy)
+        bpy.data.armatures.remove(self.copy.data)  # and the object with it
         bpy.data.scenes.remove(self.scene)
 
     @property
@@ -111,23 +115,26 @@ class Controls:
     def _discover(self, limbs: str, frame: int) -> None:
         """Find the switches {data path: value}, the owners, and the limbs that are led by inverse kinematics."""
         self.scene.frame_set(frame)
-        paths = _switch_paths(self.copy, _leading(self.copy, self.bones))
-        now = {path: self.evaluated().path_resolve(path) for path in paths} if limbs == AS_KEYED else {}
+        self._sources, self._known = _sources(self.copy), {}
+        behind = [self.leading([name]) for name in self.bones]
+        self._reach = {name: np.array([name in some for some in behind]) for name in self.leading(self.bones)}
+        self._paths = _switch_paths(self.copy, self._reach)
+        now = {path: self.evaluated().path_resolve(path) for path in self._paths} if limbs == AS_KEYED else {}
         animation, posed = self.copy.animation_data, [bone.matrix_basis.copy() for bone in self.copy.pose.bones]
         kept = None if animation is None else (animation.action, animation.use_nla)
         if animation is not None:
             animation.action, animation.use_nla = None, False
         for bone in self.copy.pose.bones:
             bone.matrix_basis.identity()
-        candidates = _leading(self.copy, self.bones)
-        self.switches = self._best_switches(candidates)
+        self.switches = self._best_switches()
         if limbs != FK:
-            self._turn_to_limbs(paths, now)
-        owners = self._owners(self._followers(candidates))
-        self.limbs = Limbs(self, _leading, {self.rows[owner.body] for owner in owners})
+            self._turn_to_limbs(now)
+        owners = self._owners()
+        self.limbs = Limbs(self, {self.rows[owner.body] for owner in owners})
         theirs = {name for limb in self.limbs.found for name in limb.controls()}
         self.owners = [owner for owner in owners if owner.name not in theirs]
         self.control_of = {owner.body: owner.name for owner in self.owners}
+        self.owners += self._helpers(theirs)
         for limb in self.limbs.found:
             for row, name in ((limb.upper, limb.pole or limb.swivel or limb.end), (limb.lower, limb.end)):
                 self.control_of[self.rows.index(row)] = name
@@ -139,10 +146,20 @@ class Controls:
         for bone, matrix in zip(self.copy.pose.bones, posed, strict=True):
             bone.matrix_basis = matrix
 
-    def _turn_to_limbs(self, paths: dict, now: dict) -> None:
+    def leading(self, names) -> dict:
+        """The bones that those of some names hang on, themselves included: an ordered set."""
+        found, waiting = {}, list(names)
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found[name] = True
+                waiting.extend(self._sources[name])
+        return found
+
+    def _turn_to_limbs(self, now: dict) -> None:
         """Turn the switches of limbs to inverse kinematics with a pole, or to what they are now."""
         solved = {bone.name for bone in self.copy.pose.bones if any(c.type == "IK" for c in bone.constraints)}
-        for path in [path for path in self.switches if _leading(self.copy, paths[path]).keys() & solved]:
+        for path in [path for path in self.switches if self.leading(self._paths[path]).keys() & solved]:
             self.switches[path] = int(now[path]) if now else 1 - self.switches[path]
             switch(self.copy, path, self.switches[path])
         found = {} if now else _switch_paths(self.copy, solved)
@@ -167,89 +184,150 @@ class Controls:
         groups = [(~carried[owned], ~carried), (carried[owned], later)]
         self.groups = [(owners, bodies) for owners, bodies in groups if bodies.any() or owners.any()] or groups[:1]
 
-    def _best_switches(self, candidates: dict) -> dict:
+    def _best_switches(self) -> dict:
         """Set each property that switches constraints to where more bones behind it have owners; which are they."""
-        paths = {path: bones for path, bones in _switch_paths(self.copy, candidates).items() if len(bones) > 1}
+        paths = {path: bones for path, bones in self._paths.items() if len(bones) > 1}
         before = {path: self.copy.path_resolve(path) for path in paths}
+        behind = {path: np.any([self._reach[name] for name in bones], axis=0) for path, bones in paths.items()}
         count = {}
         for value in (0, 1) if paths else ():  # of all at once: one limb's switch says nothing of another's
             for path in paths:
                 switch(self.copy, path, value)
-            owned = {owner.body for owner in self._owners(self._followers(candidates))}
-            for path, driven in paths.items():
-                behind = (b for b, name in enumerate(self.bones) if driven & _leading(self.copy, [name]).keys())
-                count[path, value] = len(owned.intersection(behind))
+            owned = {owner.body for owner in self._owners()}
+            for path in paths:
+                count[path, value] = len(owned.intersection(np.flatnonzero(behind[path])))
         switches = {path: int(count[path, 1] > count[path, 0]) for path in paths if count[path, 0] != count[path, 1]}
         for path in paths:
             switch(self.copy, path, switches.get(path, before[path]))
         return switches
 
-    def _tried(self, bone, basis: Matrix, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rotation vectors [m, 3] and shifts [m, 3] of the bodies for a basis matrix of a bone at rest."""
-        now = self.trial(bone, basis)[self.rows]
-        return turns_between(now, rest), now[:, :3, 3] - rest[:, :3, 3]
+    def _tried(self, tries: dict) -> dict:
+        """{bone: rotation vectors and shifts of the bodies [2, m, 3]} for basis matrices of bones at rest.
 
-    def _followers(self, candidates: dict) -> dict:
-        """{candidate: [(first body that turns with it, how far the body's head is from the pivot [heights])]}."""
-        self._rest, self._turned = self.shown(), {}
-        rest, found = self._rest[self.rows], {}
-        for name in candidates:
-            bone = self.copy.pose.bones[name]
-            vector = np.where(_free(bone), (1.0, 0.7, 0.5), 0.0)
-            if not vector.any():
-                continue
-            vector *= TURN / np.linalg.norm(vector)
-            turns, shifts = self._tried(bone, _rotation(vector), rest)
+        Bones that lead to no body in common are tried at once.
+        """
+        rest, found, waiting = self._rest[self.rows], {}, dict(tries)
+        while waiting:
+            some, taken = [], np.zeros(len(rest), dtype=bool)
+            for name in waiting:
+                if not (taken & self._reach[name]).any():
+                    some.append(name)
+                    taken |= self._reach[name]
+            for name in some:
+                self.copy.pose.bones[name].matrix_basis = waiting.pop(name)
+            now = self.shown()[self.rows]
+            moved = np.array([turns_between(now, rest), now[:, :3, 3] - rest[:, :3, 3]])
+            for name in some:
+                self.copy.pose.bones[name].matrix_basis = Matrix()
+                found[name] = moved * self._reach[name][:, None]
+        return found
+
+    def _followers(self) -> list:
+        """(Distance of pivot and head [heights], body, bone) of bones and bodies that they turn, nearest first.
+
+        Only the first body that turns with a bone counts; a bone without a shape of its own is as if further away.
+        """
+        vectors = {name: np.where(_free(self.copy.pose.bones[name]), (1.0, 0.7, 0.5), 0.0) for name in self._reach}
+        vectors = {name: vector * (TURN / np.linalg.norm(vector)) for name, vector in vectors.items() if vector.any()}
+        found, self._effects = [], self._tried({name: _rotation(v) for name, v in vectors.items()})
+        for name, (turns, shifts) in self._effects.items():
             turned = np.linalg.norm(turns, axis=1) / TURN
-            firsts = [
-                (body, float(np.linalg.norm(shifts[body])) / TURN / self.height)
+            hidden = 0.0 if self.copy.pose.bones[name].custom_shape else HIDDEN
+            found += [
+                (float(np.linalg.norm(shifts[body])) / TURN / self.height + hidden, body, name)
                 for body, parent in enumerate(self.parents)
                 if turned[body] >= FOLLOWS and (parent < 0 or turned[parent] <= STAYS)
             ]
-            if firsts:
-                found[name] = firsts
+        return sorted(found)
+
+    def _owners(self) -> list[Owner]:
+        """The owners where the switches are now, which are tried once for each position of these."""
+        position = tuple(self.copy.path_resolve(path) for path in self._paths)
+        if position not in self._known:
+            self._rest, self._turned, owners = self.shown(), {}, {}
+            waiting = self._followers()
+            while waiting:
+                # The nearest pair of each body, unless the bone may yet become that of a nearer body.
+                bodies, names, trying = set(), set(), []
+                for pair in waiting:
+                    if pair[1] not in bodies and pair[2] not in names:
+                        trying.append(pair)
+                    bodies.add(pair[1])
+                    names.add(pair[2])
+                self._turn([name for _distance, _body, name in trying])
+                for _distance, body, name in trying:
+                    owner = self._measured(name, body)
+                    if np.linalg.svd(owner.turns[body], compute_uv=False)[1] >= FULLY:
+                        owners[body] = owner
+                taken = {owner.name for owner in owners.values()}
+                waiting = [p for p in waiting if p not in trying and p[1] not in owners and p[2] not in taken]
+            self._known[position] = [owners[body] for body in sorted(owners)], self._rest, self._turned, self._effects
+        owners, self._rest, self._turned, self._effects = self._known[position]
+        return owners
+
+    def _helpers(self, taken: set) -> list[Owner]:
+        """Controls that give what those of the bodies cannot: a neck below a head, hips below a torso.
+
+        Those with a shape and without locks that move bodies otherwise than all before them together, the most first.
+        """
+        self._weigh()
+        led = {row for limb in self.limbs.found for row in (limb.upper, limb.lower, limb.last)}
+        free = np.repeat([row not in led for row in self.rows], 6)[:, None]
+        taken = taken | {owner.name for owner in self.owners}
+        names = [name for name in self._effects if name not in taken and self._is_plain(name)]
+        self._turn(names)
+        waiting = [replace(self._measured(name, int(np.argmax(self._reach[name]))), shifts=None) for name in names]
+        found = []
+        while waiting:
+            known, sizes, _ = np.linalg.svd(free * self._jacobian(self._rest, self.owners + found), full_matrices=False)
+            known = known[:, sizes > 1e-3]
+            gains = []
+            for owner in waiting:
+                columns = free * self._jacobian(self._rest, [owner])
+                gains.append(np.linalg.svd(columns - known @ (known.T @ columns), compute_uv=False)[1])
+            if max(gains) < HELPS:
+                break
+            found.append(waiting.pop(int(np.argmax(gains))))
         return found
 
-    def _owners(self, followers: dict) -> list[Owner]:
-        rest, owners, taken = self._rest[self.rows], [], set()
-        pairs = sorted(
-            (arm + (0.0 if self.copy.pose.bones[name].custom_shape else HIDDEN), body, name)
-            for name, firsts in followers.items()
-            for body, arm in firsts
-        )
-        for _distance, body, name in pairs:
-            if name in taken or any(owner.body == body for owner in owners):
-                continue
-            owner = self._measured(name, body, rest)
-            full = np.linalg.svd(owner.turns[body], compute_uv=False)
-            if full[1] >= FULLY:
-                owners.append(owner)
-                taken.add(name)
-        return sorted(owners, key=lambda owner: owner.body)
-
-    def _measured(self, name: str, body: int, rest: np.ndarray) -> Owner:
-        """An owner with its responses."""
+    def _is_plain(self, name: str) -> bool:
+        """Whether a bone is made to be turned: it has a shape and no locks."""
         bone = self.copy.pose.bones[name]
+        return bone.custom_shape is not None and bool(_free(bone).all())
+
+    def _weigh(self) -> None:
+        """How much turns of bodies about their own axes count [m, 3, 3]: little where their owners do not turn them."""
+        self._weights = np.tile(LOOSE * np.eye(3), (len(self.bones), 1, 1))
+        for owner in self.owners:
+            to_body = _axes(self._rest[self.rows[owner.body]]).T @ _axes(self._rest[owner.row])
+            ways, sizes, _ = np.linalg.svd(to_body @ owner.turns[owner.body])
+            self._weights[owner.body] = ways @ np.diag(np.where(sizes > FOLLOWS, 1.0, LOOSE)) @ ways.T
+
+    def _turn(self, names: list) -> None:
+        """Turn bones about each of their free axes, if that is not done yet."""
+        new = [name for name in names if name not in self._turned]
+        self._turned |= {name: {} for name in new}
+        for axis in range(3):
+            free = [name for name in new if _free(self.copy.pose.bones[name])[axis]]
+            for name, moved in self._tried(dict.fromkeys(free, _rotation(np.eye(3)[axis] * TURN))).items():
+                self._turned[name][axis] = moved
+
+    def _measured(self, name: str, body: int) -> Owner:
+        """An owner with its responses."""
+        bone, rest = self.copy.pose.bones[name], self._rest[self.rows]
         row = self.copy.data.bones.find(name)
-        axes, free = _axes(self._rest[row]), _free(bone)
-        turns, arms = np.zeros((2, len(rest), 3, 3))
-        if name not in self._turned:
-            tries = ((axis, _rotation(np.eye(3)[axis] * TURN)) for axis in np.flatnonzero(free))
-            self._turned[name] = [(axis, *self._tried(bone, basis, rest)) for axis, basis in tries]
-        for axis, turned, shifted in self._turned[name]:
-            for i, parent in enumerate(self.parents):
-                if parent >= 0:
-                    by_parent = shifted[parent] + np.cross(turned[parent], rest[i, :3, 3] - rest[parent, :3, 3])
-                    arms[i, :, axis] = shifted[i] - by_parent
-                else:
-                    arms[i, :, axis] = shifted[i]
+        axes, (turns, arms) = _axes(self._rest[row]), np.zeros((2, len(rest), 3, 3))
+        for axis, (turned, shifted) in self._turned[name].items():
+            by_parent = shifted[self.parents] + np.cross(
+                turned[self.parents], rest[:, :3, 3] - rest[self.parents, :3, 3]
+            )
+            arms[:, :, axis] = shifted - np.where(np.less(self.parents, 0)[:, None], 0.0, by_parent)
             turns[:, :, axis] = turned
-        turns, arms = axes.T @ turns / TURN, axes.T @ arms / TURN
-        owner = Owner(name, row, body, free, turns, arms)
+        owner = Owner(name, row, body, _free(bone), axes.T @ turns / TURN, axes.T @ arms / TURN)
         if self.parents[body] < 0 and not bone.bone.use_connect and not any(bone.lock_location):
             step = TURN * self.height
-            columns = [self._tried(bone, Matrix.Translation(np.eye(3)[a] * step), rest)[1][body] for a in range(3)]
-            shifts = self._parent_axes(owner, self._rest).T @ np.transpose(columns) / step
+            tries = (self._tried({name: Matrix.Translation(way)})[name][1, body] for way in np.eye(3) * step)
+            shifts = self._parent_axes(owner, self._rest).T @ np.transpose(list(tries)) / step
             if np.linalg.svd(shifts, compute_uv=False)[2] >= FULLY:
                 owner.shifts = shifts
         return owner
@@ -284,33 +362,40 @@ class Controls:
                 basis[:3, : 4 if placed else 3] = matrix[:3, : 4 if placed else 3]
                 bone.matrix_basis = Matrix(basis)
         for i, group in enumerate(self.groups):
-            poses, error = self._settle(bones[: len(self.owners)], wanted[self.rows], *group)
+            poses = self._settle(bones[: len(self.owners)], wanted[self.rows], *group)
             if i == 0 and self.limbs.found:
                 poses = self.limbs.solve(poses, wanted)
-                error = self._errors(poses, wanted[self.rows])
-        off = np.linalg.norm(error.reshape(-1, 2, 3), axis=2)
-        basis = np.array([bone.matrix_basis for bone in bones])
-        return basis, off * (1.0, self.height / PLACE_WEIGHT)
+        bodies = poses[self.rows]
+        turns = np.linalg.norm(turns_between(wanted[self.rows], bodies), axis=1)
+        off = np.stack([turns, np.linalg.norm(wanted[self.rows, :3, 3] - bodies[:, :3, 3], axis=1)], axis=1)
+        return np.array([bone.matrix_basis for bone in bones]), off
 
-    def _settle(self, bones: list, wanted: np.ndarray, owners: np.ndarray, bodies: np.ndarray) -> tuple:
-        """Bring some bodies [m] to wanted ones by some owners [k]: the poses [n, 4, 4], and what is left of all."""
+    def _settle(self, bones: list, wanted: np.ndarray, owners: np.ndarray, bodies: np.ndarray) -> np.ndarray:
+        """Bring some bodies [m] to wanted ones by some owners [k]; the poses then [n, 4, 4]."""
         basis = np.array([bone.matrix_basis for bone in bones]).reshape(-1, 4, 4)
         poses, error = self._try(bones, basis, wanted)
-        damping = DAMPING
+        mask, damping, learnt = np.outer(np.repeat(bodies, 6), np.repeat(owners, 6)), DAMPING, 0.0
         for _ in range(STEPS if owners.any() else 0):
-            step = self._step(poses, error, damping, owners, bodies)
-            moved = np.array([_moved(basis[k], step[k]) for k in range(len(bones))])
+            jacobian = (self._jacobian(poses, self.owners) + learnt) * mask
+            step = _step(jacobian, error.ravel(), damping)
+            size = max(np.linalg.norm(error[bodies]), 1e-12)
+            promised = error.ravel() - jacobian @ step
+            if 1.0 - np.linalg.norm(promised[mask.any(axis=1)]) / size < ENOUGH or size < EXACT:
+                break
+            ways = step.reshape(-1, 6) * (1.0, 1.0, 1.0, *[self.height] * 3)
+            moved = np.array([_moved(*each) for each in zip(basis, ways, strict=True)])
             there, left = self._try(bones, moved, wanted)
-            gain = 1.0 - np.linalg.norm(left[bodies]) / max(np.linalg.norm(error[bodies]), 1e-12)
+            gain = 1.0 - np.linalg.norm(left[bodies]) / size
+            learnt = learnt + np.outer(promised - left.ravel(), step) / (step @ step)
             if gain > 0.0:
                 basis, poses, error, damping = moved, there, left, max(damping * 0.3, LEAST_DAMPING)
             else:
                 damping *= 10.0
-            if -ENOUGH < gain < ENOUGH or np.abs(error[bodies]).max() < EXACT:
+            if -ENOUGH < gain < ENOUGH:
                 break
         for bone, matrix in zip(bones, basis, strict=True):
             bone.matrix_basis = Matrix(matrix)
-        return poses, error
+        return poses
 
     def _try(self, bones, basis: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The evaluated poses [n, 4, 4] for basis matrices, and what is left: turns and weighted shifts [m, 6]."""
@@ -320,61 +405,63 @@ class Controls:
         return poses, self._errors(poses, wanted)
 
     def _errors(self, poses: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-        """What poses lack of wanted ones: turns and weighted shifts [m, 6]."""
+        """What poses lack of wanted ones: weighted turns and shifts [m, 6]."""
         bodies = poses[self.rows]
         places = (wanted[:, :3, 3] - bodies[:, :3, 3]) * (PLACE_WEIGHT / self.height)
-        return np.hstack([turns_between(wanted, bodies), places])
+        turns = self._weights_in(poses) @ turns_between(wanted, bodies)[..., None]
+        return np.hstack([turns[..., 0], places])
 
-    def _step(self, poses: np.ndarray, error: np.ndarray, damping: float, some, bodies) -> np.ndarray:
-        """Turns and shifts of owners [k, 6], in their own axes and those of their parents; of some by some bodies."""
+    def _weights_in(self, poses: np.ndarray) -> np.ndarray:
+        """What turns of bodies count about the axes of the armature [m, 3, 3]."""
+        axes = _axes(poses[self.rows])
+        return axes @ self._weights @ axes.transpose(0, 2, 1)
+
+    def _jacobian(self, poses: np.ndarray, owners: list) -> np.ndarray:
+        """How the errors [m * 6] of bodies go down with turns and shifts in heights of owners [k * 6]."""
         places = poses[self.rows, :3, 3]
-        m, k = len(places), len(self.owners)
+        m, k = len(places), len(owners)
         turns, shifts = np.zeros((2, m, 3, k, 6))
-        for o, owner in enumerate(self.owners):
+        for o, owner in enumerate(owners):
             axes = _axes(poses[owner.row])
             turns[:, :, o, :3] = axes @ owner.turns
             shifts[:, :, o, :3] = axes @ owner.arms
             if owner.shifts is not None:
-                shifts[owner.body, :, o, 3:] = self._parent_axes(owner, poses) @ owner.shifts
+                shifts[owner.body, :, o, 3:] = self._parent_axes(owner, poses) @ owner.shifts * self.height
         for i, parent in enumerate(self.parents):
             if parent >= 0:
                 by_parent = np.cross(turns[parent], places[i] - places[parent], axisa=0, axisc=0)
                 shifts[i] += shifts[parent] + by_parent
-        scale = PLACE_WEIGHT / self.height
-        jacobian = np.concatenate([turns, shifts * scale], axis=1).reshape(m * 6, k * 6)
-        jacobian = jacobian * np.outer(np.repeat(bodies, 6), np.repeat(some, 6))
-        jacobian = jacobian * np.tile([1.0, 1.0, 1.0, *[self.height] * 3], k)  # shifts count in heights
-        squares = jacobian.T @ jacobian
-        squares[np.diag_indices(len(squares))] += damping**2
-        step = np.linalg.solve(squares, jacobian.T @ error.ravel()).reshape(k, 6)
-        step *= min(1.0, FARTHEST / max(np.abs(step[:, :3]).max(), 1e-12))
-        return step * (1.0, 1.0, 1.0, *[self.height] * 3)
+        turns = np.einsum("mij,mjkl->mikl", self._weights_in(poses), turns)
+        return np.concatenate([turns, shifts * (PLACE_WEIGHT / self.height)], axis=1).reshape(m * 6, k * 6)
 
 
-def _leading(obj, names) -> dict:
-    """The bones that those of some names hang on by parents and constraints, themselves included: an ordered set."""
-    sources = {bone.name: set() for bone in obj.pose.bones}
+def _step(jacobian: np.ndarray, error: np.ndarray, damping: float) -> np.ndarray:
+    """Turns and shifts in heights of owners [k * 6] by which errors go down, in their own axes and their parents'."""
+    squares = jacobian.T @ jacobian
+    squares[np.diag_indices(len(squares))] += damping**2
+    step = np.linalg.solve(squares, jacobian.T @ error)
+    return step * min(1.0, FARTHEST / max(np.abs(step.reshape(-1, 6)[:, :3]).max(), 1e-12))
+
+
+def _sources(obj) -> dict:
+    """{bone: the bones that it hangs on by its parent, constraints and drivers}."""
+    sources = {bone.name: {bone.parent.name} if bone.parent else set() for bone in obj.pose.bones}
     for bone in obj.pose.bones:
-        own = sources[bone.name]
-        if bone.parent is not None:
-            own.add(bone.parent.name)
         for constraint in bone.constraints:
             targets = [(getattr(constraint, "target", None), getattr(constraint, "subtarget", ""))]
             targets.append((getattr(constraint, "pole_target", None), getattr(constraint, "pole_subtarget", "")))
             targets += [(each.target, each.subtarget) for each in getattr(constraint, "targets", ())]
-            names_of = {name for target, name in targets if target == obj and name in sources}
-            own |= names_of
+            names = {name for target, name in targets if target == obj and name in sources}
+            sources[bone.name] |= names
             if constraint.type == "IK":
-                chain = [bone, *bone.parent_recursive][: constraint.chain_count or None]
-                for member in chain:
-                    sources[member.name] |= names_of | {bone.name}
-    found, waiting = {}, list(names)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found[name] = True
-            waiting.extend(sources[name])
-    return found
+                for member in [bone, *bone.parent_recursive][: constraint.chain_count or None]:
+                    sources[member.name] |= names | {bone.name}
+    for driver in obj.animation_data.drivers if obj.animation_data else ():
+        driven = driver.data_path.removeprefix('pose.bones["').partition('"]')[0]
+        if driven in sources:
+            read = (target for variable in driver.driver.variables for target in variable.targets)
+            sources[driven] |= {target.bone_target for target in read if target.id == obj} & sources.keys()
+    return sources
 
 
 def _switch_paths(obj, candidates: dict) -> dict:

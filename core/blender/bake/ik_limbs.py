@@ -49,11 +49,11 @@ class Limbs:
     """The limbs of a rig whose bodies no rotation of a control turns.
 
     Args:
-        rig: the copy with its bodies, see `controls.Controls`. leading: which bones some hang on, by their names.
+        rig: the copy with its bodies, see `controls.Controls`.
         owned: rows of bodies that have owners.
     """
 
-    def __init__(self, rig, leading, owned: set) -> None:
+    def __init__(self, rig, owned: set) -> None:
         self.rig, self.bones = rig, rig.copy.data.bones
         self.rest = rig.shown()
         self.tails = np.array([bone.tail_local for bone in self.bones])
@@ -61,7 +61,7 @@ class Limbs:
         self._shifted: dict = {}  # poses for a shift of a control, by its name
         for bone, constraint in self._active():
             taken = {row for one in self.found for row in (one.upper, one.lower)}
-            limb = self._limb(bone, constraint, leading, owned | taken)
+            limb = self._limb(bone, constraint, owned | taken)
             if limb is not None and self._probe(limb, constraint):
                 self.found.append(limb)
 
@@ -80,7 +80,7 @@ class Limbs:
                         found.append((bone, constraint))
         return found
 
-    def _limb(self, bone, constraint, leading, taken: set) -> Limb | None:
+    def _limb(self, bone, constraint, taken: set) -> Limb | None:
         chain = [bone, *bone.parent_recursive] if constraint.use_tail else list(bone.parent_recursive)
         chain = [self.bones.find(one.name) for one in chain[: constraint.chain_count or None]]
         if len(chain) < 2:
@@ -90,7 +90,7 @@ class Limbs:
             return None
         target, joint = self.bones.find(constraint.subtarget), self.tails[chain[0]]
         best = None
-        for name in leading(self.rig.copy, [constraint.subtarget]):
+        for name in self.rig.leading([constraint.subtarget]):
             control, row = self.rig.copy.pose.bones[name], self.bones.find(name)
             if control.bone.use_connect or any(control.lock_location) or row in chain:
                 continue

@@ -102,11 +102,16 @@ def set_influence(obj, blend: float) -> None:
             constraint.influence = blend
 
 
-def copy_of(obj, name: str):
-    """A copy of the character with the same data and action, without our constraints and records."""
+def copy_of(obj, name: str, own_data: bool = False):
+    """A copy of the character with the same action, without our constraints and records; with `own_data`, its own.
+
+    Drivers on shared data refer to the character, which is then evaluated with the copy.
+    """
     copy = obj.copy()
     if copy.override_library is not None:
         copy.make_local(clear_liboverride=True)
+    if own_data:
+        copy.data = obj.data.copy()
     copy.name = name
     copy.hide_viewport = False  # what is disabled in viewports is not evaluated
     for group, name, said in declare.walk(copy.active_ragdoll):
@@ -129,12 +134,12 @@ def _retarget(obj, copy) -> None:
         for target in getattr(constraint, "targets", ()):
             if target.target == obj:
                 target.target = copy
-    if copy.animation_data is not None:
-        for driver in copy.animation_data.drivers:
-            for variable in driver.driver.variables:
-                for target in variable.targets:
-                    if target.id == obj:
-                        target.id = copy
+    theirs = {obj: copy, obj.data: copy.data}
+    for owner in {copy, copy.data} - {obj.data}:
+        for driver in owner.animation_data.drivers if owner.animation_data else ():
+            for target in (target for variable in driver.driver.variables for target in variable.targets):
+                if target.id in theirs and theirs[target.id] != target.id:
+                    target.id = theirs[target.id]
 
 
 def refresh(obj) -> None:
