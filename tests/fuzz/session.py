@@ -22,9 +22,11 @@ import harness  # noqa: E402
 
 harness.load_extension()
 
+import damage  # noqa: E402
 import steps  # noqa: E402
 
 import own_characters  # noqa: E402
+import renders  # noqa: E402
 import rigs  # noqa: E402
 from active_ragdoll.core.blender.physics import built, collision, source  # noqa: E402
 from active_ragdoll.core.blender.run import shot_run, simulate  # noqa: E402
@@ -116,11 +118,11 @@ class Session:
                 raise Broken(f"non-finite pose of a character at frame {frame}")
 
     def save(self) -> None:
-        """Save the file, and a copy to bring things from; note what is in it."""
+        """Save the file, with a copy to bring things from, and note what is in it."""
         self.saved = {obj.name for obj in self.things()}
         self.library = self.path.with_name(f"{len(list(self.path.parent.iterdir()))}.blend")
         bpy.ops.wm.save_as_mainfile(filepath=str(self.library), copy=True)
-        bpy.ops.wm.save_as_mainfile(filepath=str(self.path))
+        bpy.ops.wm.save_as_mainfile(filepath=str(self.path), compress=False)
 
     # ---- what must hold ---------------------------------------------------------------------------------------------
 
@@ -268,24 +270,35 @@ def check_shot(session: Session, rng) -> None:
     order = list(live)
     rng.shuffle(order)
     session.say("scrub")
-    _compare_shot(session, live, order, "scrubbed")
+    _compare_shot(session, scene, live, order, "scrubbed")
+    if rng.random() < 0.2 and bpy.context.scene == scene:
+        session.say("render")
+        renders.prepare(scene, session.path.with_suffix(""))
+        for obj in shot_run.active_ragdolls(scene)[:1]:
+            for frame, pose in renders.poses(scene, obj, order[:2]).items():
+                _compare_poses(live[frame][obj.name], pose, f"rendered, frame {frame}")
+        rigs.set_range(scene, 1, steps.LAST)
     for obj in shot_run.active_ragdolls(scene):
         session.activate(obj)
         obj.active_ragdoll.key_tolerance = 0.0
         if session.operate("bake"):
-            _compare_shot(session, live, order, "baked")
+            _compare_shot(session, scene, live, order, "baked")
 
 
-def _compare_shot(session, live: dict, order: list, what: str) -> None:
+def _compare_shot(session, scene, live: dict, order: list, what: str) -> None:
     for frame in order:
         session.go_to(frame)
         for obj in session.characters():
             if obj.name in live[frame]:
-                places = live[frame][obj.name][:, :3, 3]
-                size = max(np.ptp(places, axis=0).max(), np.abs(places).max())
-                apart = np.abs(rigs.pose(obj)[:, :3, 3] - places).max()
-                if not apart <= TOLERANCE * size:
-                    raise Broken(f"not as simulated: {what} frame {frame}, {apart:.3g} of {size:.3g} m apart")
+                _compare_poses(live[frame][obj.name], rigs.pose(obj), f"{what} frame {frame}")
+
+
+def _compare_poses(wanted, found, what: str) -> None:
+    places = wanted[:, :3, 3]
+    size = max(np.ptp(places, axis=0).max(), np.abs(places).max())
+    apart = np.abs(found[:, :3, 3] - places).max()
+    if not apart <= TOLERANCE * size:
+        raise Broken(f"not as simulated: {what}, {apart:.3g} of {size:.3g} m apart")
 
 
 def remove_all(session: Session) -> None:
@@ -369,6 +382,10 @@ def run(session: Session, options) -> None:
     rng = random.Random(f"{seed} end")
     print("end", flush=True)
     session.object_mode()
+    if rng.random() < 0.25 and bpy.app.version >= (4, 3):
+        damage.damage(session, rng)
+        session.check({})
+        return
     check_shot(session, rng)
     session.check({})
     before = session.users()
