@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import conventions
 import numpy as np
+from forests import ancestors
 
 from core.anatomy.recognise import recognise
 from core.anatomy.roles import CENTER, LEFT, RIGHT
@@ -128,12 +129,6 @@ def _turned(name: str, pairs: tuple) -> str:
     for left, right in pairs:
         name = name.replace(left, right)
     return name
-
-
-def ancestors(parents, i):
-    while parents[i] >= 0:
-        i = parents[i]
-        yield i
 
 
 def place_in_chain(found, parents, i) -> int:

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from forests import forests
+from forests import ancestors, forests
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -112,14 +112,6 @@ def test_a_flattened_parent_is_refused_by_name_and_a_flattened_leaf_is_not(rng):
         pose.model_to_local_matrices(skeleton, matrices)
 
 
-def ancestors(parents, bone):
-    chain = []
-    while parents[bone] >= 0:
-        bone = int(parents[bone])
-        chain.append(bone)
-    return chain
-
-
 def test_bones_are_in_level_order_and_found_by_name():
     #  hips ── spine ── head          Given leaf first, as no exporter would; "prop" is a second root.
     #       ├─ leg.L ── foot.L
@@ -150,7 +142,7 @@ def test_any_forest_keeps_its_parents_and_its_invariants(parents):
     assert (np.diff(skeleton.parents) >= 0).all()
     for bone in range(count):
         assert list(skeleton.children(bone)) == np.flatnonzero(skeleton.parents == bone).tolist()
-        start, stop = skeleton.levels[len(ancestors(skeleton.parents, bone))]
+        start, stop = skeleton.levels[len([*ancestors(skeleton.parents, bone)])]
         assert start <= bone < stop
     # Levels: one slice per depth, nothing left out.
     assert all(before[1] == after[0] for before, after in pairwise(skeleton.levels))
