@@ -99,11 +99,13 @@ def planes(led: controls.Controls, wanted: np.ndarray, shown: np.ndarray) -> lis
 
 
 class Counted:
-    """Counts the evaluations of a copy, and the seconds, since its last reading."""
+    """Counts the evaluations of a copy that is put back to rest, and the seconds, until it is read."""
 
     def __init__(self, carried: controls.Controls) -> None:
         self.count, self.start, self.poses = 0, time.perf_counter(), None
         shown = carried.shown
+        for bone in carried.copy.pose.bones:
+            bone.matrix_basis = Matrix()
 
         def count():
             self.count, self.poses = self.count + 1, shown()
