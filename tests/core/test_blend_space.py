@@ -14,15 +14,7 @@ from refusals import refuses
 
 from core import quaternion
 from core.errors import RagdollError
-from core.motion.blend_space import (
-    GRID,
-    WRAP,
-    Axis,
-    BlendSpace1D,
-    BlendSpace2D,
-    SpacePlayer,
-    yaw_pitch,
-)
+from core.motion.blend_space import GRID, WRAP, Axis, BlendSpace1D, BlendSpace2D, SpacePlayer, yaw_pitch
 from core.motion.clip import MESH, AdditivePose, Clip, additive_clip
 
 SKELETON = human()
@@ -57,16 +49,12 @@ def weights_at(space, places):
     return np.array([space.weights(*np.atleast_1d(place).tolist()) for place in places])
 
 
-def check_weights(weights):
-    assert weights.min() >= 0
-    np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-12)
-
-
 def check_continuous(space, start, end, count=200):
     """Where weights move most between neighbouring points of a way, they move less and less in between."""
     path = start + np.linspace(0, 1, count)[:, None] * (np.asarray(end) - start)
     found = weights_at(space, path)
-    check_weights(found)
+    assert found.min() >= 0
+    np.testing.assert_allclose(found.sum(axis=-1), 1, atol=1e-12)
     i = int(np.abs(np.diff(found, axis=0)).sum(axis=-1).argmax())
     low, high = path[i], path[i + 1]
     for _ in range(40):
@@ -94,14 +82,10 @@ def test_a_wrapped_line_goes_on_at_its_other_end():
     np.testing.assert_allclose(weights_at(two, [180, 175, -170]), [[0.5, 0.5], [0.25, 0.75], [1, 0]], atol=1e-12)
 
 
-def random_places(rng, count, low=(0.0, -1.0), high=(4.0, 1.0)):
-    return rng.uniform(low, high, (count, 2))
-
-
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 10))
 def test_a_plane_is_exact_at_samples_continuous_and_sums_to_1(seed, count):
     rng = np.random.default_rng(seed)
-    places = random_places(rng, count)
+    places = rng.uniform((0.0, -1.0), (4.0, 1.0), (count, 2))
     space = plane(places)
     np.testing.assert_array_equal(weights_at(space, places), np.eye(count))
     check_continuous(space, *rng.uniform([-1, -2], [5, 2], (2, 2)))

@@ -8,10 +8,6 @@ from core import quaternion
 from core.ragdoll.drives import joint_motors, servo, springs
 
 
-def turned(axis, degrees):
-    return quaternion.from_axis_angle(np.array(axis, dtype=float), np.radians(degrees))
-
-
 def random_rotations(count, largest, seed=1):
     rng = np.random.default_rng(seed)
     axis = rng.normal(size=(count, 3))
@@ -65,7 +61,7 @@ def test_a_frame_of_motors_leads_to_the_target(largest):
 
 
 def test_weights_close_their_share_of_the_error_whatever_the_frame_rate():
-    start, target = quaternion.identity((1,)), turned((0, 1, 0), 10.0)[None]
+    start, target = quaternion.identity((1,)), quaternion.from_axis_angle([(0.0, 1.0, 0.0)], np.radians(10.0))
     for weight in (0.2, 0.5, 0.9):
         left = []
         for fps in (24, 30, 60):

@@ -17,16 +17,12 @@ def rotations(random, count=None) -> np.ndarray:
     return quaternion.normalize(random.normal(size=shape))
 
 
-def rolled(matrix, angle) -> np.ndarray:
-    """A bone's rotation with another roll about its own Y."""
-    return matrix @ quaternion.to_matrix(quaternion.from_axis_angle((0.0, 1.0, 0.0), angle))
-
-
 def pair(random, normal):
     """A bone and one that points where its mirror image points, with any roll."""
     bone = quaternion.to_matrix(rotations(random))
     image = reflection(normal) @ bone @ np.diag([-1.0, 1.0, 1.0])
-    return bone, rolled(image, random.uniform(-3.0, 3.0))
+    roll = quaternion.from_axis_angle((0.0, 1.0, 0.0), random.uniform(-3.0, 3.0))
+    return bone, image @ quaternion.to_matrix(roll)
 
 
 def relative_in_joint(bone, joint_rotation, turned) -> np.ndarray:
