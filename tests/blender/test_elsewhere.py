@@ -132,6 +132,18 @@ def test_the_scene_of_the_ragdoll_is_deleted(fresh_scene):
     _check(other, obj, animation, physics)
 
 
+@pytest.mark.skipif(bpy.app.version < (4, 3, 0), reason="4.2 crashes on bodies whose world went with its scene")
+def test_the_hidden_scene_of_a_deleted_one_goes_with_the_next_load(fresh_scene, tmp_path):
+    obj, _animation, _physics = _made(fresh_scene)
+    other = bpy.data.scenes.new("Other")
+    rigs.empty(other, "Cube", (0.0, 0.0, 0.0))
+    bpy.context.window.scene = other
+    bpy.data.scenes.remove(fresh_scene)
+    bpy.data.objects.remove(obj)
+    rigs.reopened(tmp_path / "shot.blend", "Cube")
+    assert [scene.name for scene in bpy.data.scenes] == ["Other"]
+
+
 @pytest.fixture
 def library(fresh_scene, tmp_path):
     """A file with a cached ragdoll, its animation and its physics; the file that is open then is empty."""
