@@ -136,7 +136,7 @@ def place_in_chain(found, parents, i) -> int:
 
 
 def _spread(role: str, name: str) -> np.ndarray:
-    places = {"ndex": -0.03, "inger1": -0.03, "inky": 0.03, "ittle": 0.03, "inger4": 0.03, "小": 0.03, "e5": 0.03}
+    places = {"ndex": -0.03, "inger1": -0.03, "inky": 0.03, "ittle": 0.03, "小": 0.03, "e5": 0.03}
     aside = next((y for word, y in places.items() if word in name), 0.0)
     return np.array((0.0, aside, 0.0) if role == "FINGER" else (aside, 0.0, 0.0) if role == "TOE" else (0.0, 0.0, 0.0))
 
