@@ -165,25 +165,6 @@ def test_what_makes_no_sense_is_told_and_the_rest_goes_on(scene, values, said):
     assert np.linalg.norm(tip(obj) - np.array(target.location)) < 5e-3
 
 
-@pytest.mark.parametrize("gone", ("target", "attachment"))
-def test_what_is_taken_away_in_mid_shot_is_named_and_the_run_goes_on(scene, gone):
-    obj, target = holding.reaching_human(scene, NEAR, 30)
-    attach(obj, target, point=TIP)
-    rigs.play(scene, 1, 10)
-    if gone == "target":
-        bpy.data.objects.remove(target)
-    else:
-        obj.active_ragdoll.attachments.remove(0)
-    rigs.step(scene, range(11, 31))
-    assert scene.name not in STATE.messages and STATE.runs[scene.name].frame == 30
-    if gone == "attachment":
-        assert "removed" in _warnings(obj)
-        return
-    assert "Grip" in _warnings(obj) and "deleted" in _warnings(obj)
-    rigs.play(scene, 1, 20)
-    assert "missing" in _warnings(obj)
-
-
 def test_operators_add_and_remove_and_the_overlay_draws_a_line(scene):
     obj = rigs.human(scene)
     target = empty(scene, {1: (0.5, 0.0, 1.5)})

@@ -114,15 +114,6 @@ def test_removed_beside_the_world_of_another_scene(fresh_scene):
     assert _operate(scenes[1], other, "remove") == {"FINISHED"}
 
 
-def test_a_copy_made_at_the_second_frame(fresh_scene, capfd):
-    """Nothing has been evaluated in its dependency graph yet."""
-    rigs.ragdoll(fresh_scene, LAST, 0.2)
-    rigs.play(fresh_scene, 1, 2)
-    bpy.ops.scene.new(type="FULL_COPY")
-    bpy.context.scene.frame_set(2)
-    assert "Traceback" not in capfd.readouterr().err
-
-
 def test_a_copy_that_was_played_and_deleted(fresh_scene):
     obj, _animation, physics = _made(fresh_scene, cached=False)
     bpy.ops.scene.new(type="LINK_COPY")

@@ -57,13 +57,6 @@ def test_the_weight_functions_store_events_at_frames(human, fresh_scene):
             call(human, value)
 
 
-@pytest.mark.blender_version
-def test_a_linked_character_without_an_override_is_refused(human, tmp_path):
-    linked = rigs.linked(tmp_path / "library.blend")
-    with pytest.raises(RagdollError, match="override"):
-        stack_edits.set_up_look_at(linked, bpy.context.scene)
-
-
 OPERATORS = bpy.ops.active_ragdoll
 
 

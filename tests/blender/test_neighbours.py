@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.physics import build, world
 from active_ragdoll.core.blender.runtime import STATE
 
 pytestmark = [pytest.mark.blender_version, pytest.mark.own_process]
@@ -182,7 +182,11 @@ def _record(scene) -> np.ndarray:
                 found.append(np.array([v.co for v in mesh.vertices]).ravel())
         return np.concatenate(found)
 
-    return np.array(rigs.step(scene, range(1, LAST + 1), read))
+    shown = np.array(rigs.step(scene, range(1, LAST + 1), read))
+    if world.IS_42:  # which crashes now and then when a file is loaded over a simulated scene with joints
+        with STATE.occupied():
+            world.clear(scene)
+    return shown
 
 
 def _made(make):

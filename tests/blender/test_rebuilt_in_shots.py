@@ -94,28 +94,6 @@ def humans(fresh_scene):
     return found
 
 
-def _evaluations(function, *given) -> int:
-    """How often the scene is evaluated meanwhile."""
-    counted = []
-
-    def handler(scene, _graph=None):
-        if not scene.active_ragdoll.is_source:
-            counted.append(scene.name)
-
-    bpy.app.handlers.depsgraph_update_post.append(handler)
-    try:
-        function(*given)
-    finally:
-        bpy.app.handlers.depsgraph_update_post.remove(handler)
-    return len(counted)
-
-
-def test_only_the_first_costs_evaluations(humans):
-    """It has Bullet forget all joints, and its world is made anew; each evaluation takes longer the more there are."""
-    rigs.play(bpy.context.scene, 1, 8)
-    assert [_evaluations(remove.remove, obj) for obj in humans[:-1]][1:] == [0] * (COUNT - 2)
-
-
 @pytest.mark.parametrize("frames", (0, 1, 8))
 def test_the_rest_plays_on(humans, frames):
     """Whatever was played between two removals."""

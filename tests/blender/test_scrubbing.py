@@ -3,7 +3,6 @@
 import bpy
 import numpy as np
 import pytest
-from mathutils import Matrix
 
 import rigs
 from active_ragdoll.core.blender.physics import build
@@ -15,14 +14,12 @@ pytestmark = pytest.mark.blender_version
 FIRST, LAST = 5, 44
 
 
-def _shot(scene, soft=0.3, place=None):
+def _shot(scene):
     """A soft swinging human and its animation by frame."""
     obj = rigs.swinging_human(scene, FIRST, LAST)
-    if place is not None:
-        place(obj, scene)
     expected = rigs.animation(obj, range(FIRST - 4, LAST + 20))
     build.build(obj, scene)
-    obj.active_ragdoll.rotation_weight, obj.active_ragdoll.translation_weight = soft, soft
+    rigs.set_weights(obj, 0.3)
     return obj, expected
 
 
@@ -67,26 +64,6 @@ def test_after_simulate_all_can_be_scrubbed_both_ways_also_without_the_extension
         rigs.check_shown(scene, obj, simulated, ORDER, 1e-5)
     finally:
         handlers.add()
-
-
-def _parented(obj, scene):
-    parent = rigs.empty(scene, "Carrier")
-    parent.scale = (2.0, 2.0, 2.0)
-    parent.rotation_euler = (0.3, 0.1, 0.7)
-    rigs.key(parent, "location", {FIRST - 4: (0.0, 0.0, 0.0), LAST: (2.0, 0.0, 0.0)})
-    obj.parent = parent
-    obj.matrix_parent_inverse = Matrix.Rotation(0.5, 4, "X")
-    rigs.key(obj, "rotation_euler", {FIRST - 4: (0.0, 0.0, 0.0), LAST: (0.0, 0.0, 1.2)})
-
-
-def test_an_object_that_moves(scene):
-    obj, expected = _shot(scene, soft=1.0, place=_parented)
-    way = np.linalg.norm(expected[LAST][0, :3, 3] - expected[FIRST][0, :3, 3])
-    assert way > 0.5
-    simulated = _simulated(scene, obj)
-    for frame in (FIRST, FIRST + 1, 20, LAST):
-        assert np.linalg.norm(simulated[frame][:, :3, 3] - expected[frame][:, :3, 3], axis=1).max() < 0.01, frame
-    rigs.check_shown(scene, obj, simulated, ORDER[::3], 1e-5)
 
 
 def test_physics_blend(scene):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+import anatomies
 import conventions
 import numpy as np
 from forests import ancestors
@@ -141,32 +142,12 @@ def _spread(role: str, name: str) -> np.ndarray:
     return np.array((0.0, aside, 0.0) if role == "FINGER" else (aside, 0.0, 0.0) if role == "TOE" else (0.0, 0.0, 0.0))
 
 
-def dog():
-    """A dog of plain bones facing -Y: name, parent, head, role, side."""
-    table = [("hips", None, (0, 0.4, 0.5), "PELVIS", CENTER)]
-    table += [("spine1", "hips", (0, 0.2, 0.52), "SPINE", CENTER), ("spine2", "spine1", (0, 0, 0.52), "CHEST", CENTER)]
-    table += [("neck", "spine2", (0, -0.25, 0.55), "NECK", CENTER), ("head", "neck", (0, -0.4, 0.7), "HEAD", CENTER)]
-    for i in range(4):
-        parent = f"tail{i}" if i else "hips"
-        table.append((f"tail{i + 1}", parent, (0, 0.5 + 0.1 * i, 0.5 - 0.03 * i), "TAIL", CENTER))
-    for letter, x, side in (("L", 0.1, LEFT), ("R", -0.1, RIGHT)):
-        hind = (("thigh", (x, 0.38, 0.47)), ("shin", (x, 0.3, 0.3)), ("foot", (x, 0.45, 0.17)), ("toe", (x, 0.4, 0.02)))
-        fore = (("shoulder", (x / 2, -0.1, 0.55)), ("front_thigh", (x, -0.2, 0.42)), ("front_shin", (x, -0.12, 0.27)))
-        fore += (("front_foot", (x, -0.14, 0.08)), ("front_toe", (x, -0.17, 0.02)))
-        kinds = ("THIGH", "SHANK", "FOOT", "TOE"), ("CLAVICLE", "UPPER_ARM", "FOREARM", "HAND", "FINGER")
-        for start, chain, found in zip(("hips", "spine2"), (hind, fore), kinds, strict=True):
-            parent = start
-            for (name, head), role in zip(chain, found, strict=True):
-                table.append((f"{name}.{letter}", parent, head, role, side))
-                parent = f"{name}.{letter}"
-    own = [row[0] for row in table]
-    parents = [own.index(row[1]) if row[1] else -1 for row in table]
-    heads = np.array([row[2] for row in table], dtype=float)
-    tails = heads + np.array((0.0, -0.03, 0.0))
-    for i, parent in enumerate(parents):
-        if parent >= 0:
-            tails[parent] = heads[i]
-    return Rig(own, parents, heads, tails, [row[3] for row in table], [row[4] for row in table])
+def dog() -> Rig:
+    """A dog of plain bones facing -Y."""
+    body = anatomies.dog()
+    return Rig(
+        body.names, list(body.parents), body.heads, body.tails, list(body.anatomy.roles), list(body.anatomy.sides)
+    )
 
 
 def spider(named: str = "leg{pair}_{part}.{letter}", parts: int = 4) -> Rig:

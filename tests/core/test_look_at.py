@@ -484,24 +484,3 @@ def test_as_weights_about_up_limits_and_comfort_change(options, amount, end, ste
             return looked(body, look, pose, target_from(body, look, pose, *target))
 
         Sweep(pose_at).run(0.0, end, step, degree)
-
-
-@pytest.mark.parametrize("toward", [(1, -1, 1.0), (1, -1, 0.9), (-2, -1, 0.8), (1, -1, -0.6)])
-def test_a_weight_leads_the_axis_evenly_from_the_shortest_turns_to_up(toward):
-    """One bone, whose aim nothing else can make up."""
-    body = rig(seed=6)
-    hips = body.index["hips"]
-    target = body.bind_positions[hips] + 3 * np.array(toward)
-    tilts = []
-    weights = np.linspace(0.0, 1.0, 21)
-    for weight in weights:
-        look = LookAt(body, [entry(body, "hips", 90, weight)])
-        result, _ = look.apply(body, body.bind, Inputs(target=target))
-        turn = quaternion.multiply(
-            result.model(body.skeleton)[1][hips], quaternion.conjugate(body.bind_rotations[hips])
-        )
-        axis = quaternion.to_rotation_vector(turn)
-        tilts.append(np.degrees(np.arctan2(np.linalg.norm(axis[:2]), abs(axis[2]))))
-    assert tilts[0] > 20.0 and tilts[-1] < 1e-6
-    assert np.abs(np.array(tilts) / tilts[0] - (1.0 - weights)).max() < 0.125  # of the whole way
-    assert (-np.diff(tilts)).min() > 0.0 and (-np.diff(tilts)).max() < 2.0 * tilts[0] * (weights[1] - weights[0])
