@@ -312,6 +312,8 @@ def remove_all(session: Session) -> None:
                 _remove_stack(session, obj)
         if built.orphans(scene):
             session.operate("remove", left_over=True)
+    if {s for s in bpy.data.scenes if s.active_ragdoll.is_source} - {s.active_ragdoll.source for s in bpy.data.scenes}:
+        steps.save_and_load(None, session)  # its scene was deleted, and nothing was left to remove
 
 
 def _remove_stack(session: Session, obj) -> None:
