@@ -85,12 +85,6 @@ def test_physics_blend(scene):
 END = 8
 
 
-def shot_of(scene):
-    obj = rigs.ragdoll(scene, END)
-    rigs.play(scene, 1, END)
-    return obj
-
-
 def shown_by(scene, obj, way):
     """Poses and bodies by frame, of a live or of a simulated run."""
     frames = simulate.frames(scene) if way == "simulated" else range(1, END + 1)
@@ -106,7 +100,8 @@ def shown_by(scene, obj, way):
 @pytest.mark.parametrize("way", ("live", "simulated"))
 def test_a_character_moved_after_the_build_plays_there(scene, way):
     """At full weight it is where its animation is, and so are its bodies."""
-    obj = shot_of(scene)
+    obj = rigs.ragdoll(scene, END)
+    rigs.play(scene, 1, END)
     before, bodies = shown_by(scene, obj, way)
     scene.frame_set(1)
     old = np.array(obj.matrix_world)

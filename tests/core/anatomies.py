@@ -12,6 +12,13 @@ L, R, C = r.LEFT, r.RIGHT, r.CENTER
 TOES, TIPS = np.array((0.0, -0.13, -0.06)), np.array((0.0, -0.2, -0.06))  # from the ankle
 
 
+def ancestors(parents, bone):
+    """The bones above one, the nearest first."""
+    while parents[bone] >= 0:
+        bone = int(parents[bone])
+        yield bone
+
+
 @dataclass
 class Body:
     """Joints of a character, facing -Y, up Z."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 import anatomies
 import conventions
 import numpy as np
-from forests import ancestors
 
 from core.anatomy.recognise import recognise
 from core.anatomy.roles import CENTER, LEFT, RIGHT
@@ -84,7 +83,7 @@ def rig_of(convention: str) -> Rig:
             heads[i] = heads[parents[i]] + np.array((0.0, 0.03, 0.0 if role == "HELPER" else 0.01))
     for i, role in enumerate(found):
         if role == "TWIST":  # inside the bone it belongs to
-            limb = next(j for j in ancestors(parents, i) if found[j] in BODY)
+            limb = next(j for j in anatomies.ancestors(parents, i) if found[j] in BODY)
             following = next(j for j in range(len(names)) if found[j] == _NEXT[found[limb]] and sides[j] == sides[i])
             heads[i] = 0.5 * (heads[limb] + heads[following])
     tails = heads + np.array((0.0, 0.0, 0.05))
@@ -122,7 +121,7 @@ def _turned(name: str, pairs: tuple) -> str:
 
 
 def place_in_chain(found, parents, i) -> int:
-    return sum(found[j] == found[i] for j in ancestors(parents, i))
+    return sum(found[j] == found[i] for j in anatomies.ancestors(parents, i))
 
 
 def _spread(role: str, name: str) -> np.ndarray:
