@@ -15,13 +15,15 @@ LAST = 12
 pytestmark = pytest.mark.blender_version
 
 
+def _shown(scene, obj) -> np.ndarray:
+    """The pose that a window would show, without a change of frame."""
+    scene.view_layers[0].update()
+    posed = obj.evaluated_get(scene.view_layers[0].depsgraph)
+    return np.array([np.array(posed.matrix_world @ bone.matrix) for bone in posed.pose.bones])
+
+
 def _poses(scene, obj) -> np.ndarray:
-    found = []
-    for frame in range(1, LAST + 1):
-        scene.frame_set(frame)
-        posed = obj.evaluated_get(scene.view_layers[0].depsgraph)
-        found.append([np.array(posed.matrix_world @ bone.matrix) for bone in posed.pose.bones])
-    return np.array(found)
+    return np.array(rigs.step(scene, range(1, LAST + 1), lambda: _shown(scene, obj)))
 
 
 def _operate(scene, obj, name: str):
@@ -46,13 +48,6 @@ def _made(scene, cached: bool = True):
     if cached:
         list(simulate.frames(scene))
     return obj, animation, physics
-
-
-def _shown(scene, obj) -> np.ndarray:
-    """The pose that a window would show, without a change of frame."""
-    scene.view_layers[0].update()
-    posed = obj.evaluated_get(scene.view_layers[0].depsgraph)
-    return np.array([np.array(posed.matrix_world @ bone.matrix) for bone in posed.pose.bones])
 
 
 def _check(scene, obj, animation, physics):

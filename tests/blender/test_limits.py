@@ -18,14 +18,9 @@ from active_ragdoll.core.ragdoll.joints import limits
 pytestmark = pytest.mark.blender_version
 
 
-def built_human(scene):
-    obj = rigs.human(scene)
-    build.build(obj, scene)
-    return obj
-
-
 def test_limits_set_by_hand_survive_new_builds_and_what_a_build_finds_is_no_edit(fresh_scene):
-    obj = built_human(fresh_scene)
+    obj = rigs.human(fresh_scene)
+    build.build(obj, fresh_scene)
     bone = obj.pose.bones["shin.L"].active_ragdoll
     assert bone.limits_from == "ANATOMY" and tuple(bone.joint_rotation) != (1.0, 0.0, 0.0, 0.0)
     bone.joint_rotation = (1.0, 0.0, 0.0, 0.0)

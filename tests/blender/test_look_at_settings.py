@@ -202,7 +202,7 @@ def test_it_looks_with_planted_feet_scrubs_and_bakes(data_dir, name):
 
     list(bake.bake_frames(obj, rig.scene))
     size = looking.size_of(obj)
-    for frame, pose in looking.shown(rig, list(frames)[::5]).items():
+    for frame, pose in rigs.shown(rig.scene, rig.obj, list(frames)[::5]).items():
         assert np.abs(pose - played[frame])[:, :3, 3].max() < 1e-5 * size
         assert rigs.angles(pose, played[frame]).max() < 0.02
 
@@ -233,7 +233,7 @@ def test_feet_stay_planted_while_the_chain_turns_what_they_hang_on(data_dir, nam
     carriers = crouch_and_turn(rig.obj, rig.scene, up, 0.16)
     rows = [rig.obj.data.bones.find(bone) for bone in carriers]
     turned = 0.0
-    for frame, pose in looking.shown(rig, range(rig.first, rig.last + 1)).items():
+    for frame, pose in rigs.shown(rig.scene, rig.obj, range(rig.first, rig.last + 1)).items():
         turned = np.maximum(turned, rigs.angles(pose[rows], plain[frame][rows]))
         moved, twisted = looking.foot_errors(rig.obj, pose, plain[frame])
         assert moved < PLANTED and twisted < 0.01, frame

@@ -82,11 +82,6 @@ def _cubes(*places, **settings):
 STACK = [(0.15 * i, 0, 0.2 + 0.4 * i) for i in range(5)]
 
 
-def _asleep_below_awake(scene) -> None:
-    for i, place in enumerate(STACK):
-        _cube(scene, f"{i}", place, use_deactivation=True, use_start_deactivated=i % 2 == 0)
-
-
 def _knocked_asleep(scene) -> None:
     _cubes(*STACK, use_deactivation=True, use_start_deactivated=True)(scene)
     _cube(scene, "top", (0.1, 0.1, 4))
@@ -152,7 +147,6 @@ NEIGHBOURS = {
     "sleepy stack": _cubes(*STACK, use_deactivation=True),
     "asleep": _cubes((0, 0, 3), use_deactivation=True, use_start_deactivated=True),
     "asleep stack": _cubes(*STACK, use_deactivation=True, use_start_deactivated=True),
-    "asleep below awake": _asleep_below_awake,
     "knocked asleep": _knocked_asleep,
     "asleep in joints": _asleep_in_joints,
     "animated": _animated,

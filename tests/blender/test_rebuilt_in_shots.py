@@ -164,12 +164,8 @@ def shot(fresh_scene):
     links = _chains(fresh_scene, obj)
     yield fresh_scene, obj, links
     if world.IS_42:  # which crashes by itself when a file is loaded over joined bodies
-        view_layers.remake_world(fresh_scene, lambda: _part(fresh_scene))
-
-
-def _part(scene) -> None:
-    for joint in scene.rigidbody_world.constraints.all_objects:
-        joint.rigid_body_constraint.object1 = None
+        joints = [joint.rigid_body_constraint for joint in fresh_scene.rigidbody_world.constraints.all_objects]
+        view_layers.remake_world(fresh_scene, lambda: [setattr(joint, "object1", None) for joint in joints])
 
 
 def _chains(scene, obj) -> list:

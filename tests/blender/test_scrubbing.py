@@ -48,13 +48,18 @@ def _simulated(scene, obj) -> dict:
 ORDER = (*range(LAST, FIRST - 1, -1), 20, 9, 41, *range(FIRST, LAST + 1), 30, 7)
 
 
-def test_after_simulate_all_can_be_scrubbed_both_ways_also_without_the_extension(scene, tmp_path):
-    """Then handlers are taken out, the file is saved and loaded."""
+def test_after_simulate_all_can_be_scrubbed_both_ways(scene):
     obj, expected = _shot(scene)
     simulated = _simulated(scene, obj)
     assert np.abs(simulated[LAST] - expected[LAST]).max() > 0.02
     assert obj.active_ragdoll.state == "CACHED"
     rigs.check_shown(scene, obj, simulated, ORDER, 1e-5)
+
+
+def test_the_cache_plays_without_the_extension(scene, tmp_path):
+    """Handlers taken out, file saved and loaded. (Scrubbed before, 4.2 now and then crashes at the load.)"""
+    obj, _expected = _shot(scene)
+    simulated = _simulated(scene, obj)
     path = str(tmp_path / "shot.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path)
     handlers.remove()
@@ -103,12 +108,6 @@ def test_physics_blend(scene):
 END = 8
 
 
-def shot_of(scene):
-    obj = rigs.ragdoll(scene, END)
-    rigs.play(scene, 1, END)
-    return obj
-
-
 def shown_by(scene, obj, way):
     """Poses and bodies by frame, of a live or of a simulated run."""
     frames = simulate.frames(scene) if way == "simulated" else range(1, END + 1)
@@ -124,7 +123,8 @@ def shown_by(scene, obj, way):
 @pytest.mark.parametrize("way", ("live", "simulated"))
 def test_a_character_moved_after_the_build_plays_there(scene, way):
     """At full weight it is where its animation is, and so are its bodies."""
-    obj = shot_of(scene)
+    obj = rigs.ragdoll(scene, END)
+    rigs.play(scene, 1, END)
     before, bodies = shown_by(scene, obj, way)
     scene.frame_set(1)
     old = np.array(obj.matrix_world)

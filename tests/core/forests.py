@@ -4,13 +4,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 
-def ancestors(parents, bone):
-    """The bones above one, the nearest first."""
-    while parents[bone] >= 0:
-        bone = int(parents[bone])
-        yield bone
-
-
 @st.composite
 def forests(draw, most: int = 12) -> np.ndarray:
     """Parents [n] of some bones, -1 for roots, in any order."""

@@ -39,10 +39,9 @@ def chain(body, limits=LIMITS, up_weights=UP_WEIGHTS, linked=True, settings=None
     return LookAt(body, entries, **(settings or {}))
 
 
-def forwards(body, look, pose):
-    """Forward and the reference its limit is measured from, of each entry, in model space."""
-    rotations = pose.model(body.skeleton)[1]
-    scales = pose.model(body.skeleton)[2]
+def used(body, look, pose):
+    """Angle of each entry's forward from the reference that its limit is measured from [rad]."""
+    _positions, rotations, scales = pose.model(body.skeleton)
     result = []
     for e in look.entries:
         parent = body.parents[e.bone]
@@ -53,13 +52,8 @@ def forwards(body, look, pose):
         reference = quaternion.rotate(bind, axis)
         if e.limit_from == PARENT:
             reference = quaternion.rotate(above, np.array(e.parent_forward_axis) * scales[..., parent, :])
-        result.append((forward, reference))
-    return result
-
-
-def used(body, look, pose):
-    """Angle of each entry from its reference [rad]."""
-    return np.stack([angle(f, r) for f, r in forwards(body, look, pose)], axis=-1)
+        result.append(angle(forward, reference))
+    return np.stack(result, axis=-1)
 
 
 def squashed(body, pose, scales):
@@ -75,10 +69,10 @@ def aimed(body, look, pose, target, **inputs):
     return result, aim_error(body, look, result, target), state
 
 
-def target_at(body, azimuth, elevation, distance=3.0):
+def target_at(body, azimuth, elevation, distance=3.0, eye=None):
     """Seen from the first bone: azimuth to the left and elevation [deg]."""
     a, e = np.radians([azimuth, elevation])
-    eye = body.bind_positions[body.index["eye.L"]]
+    eye = body.bind_positions[body.index["eye.L"]] if eye is None else eye
     return eye + distance * np.array([np.sin(a) * np.cos(e), -np.cos(a) * np.cos(e), np.sin(e)])
 
 
@@ -272,14 +266,6 @@ def test_comfort_spreads_before_the_limit():
     assert aimed(body, look, body.bind, target_at(body, 55, 0, 1e6))[1] < EXACT
 
 
-def smoothed(body, look, path, rate, seconds):
-    """Pose at the end of a walk along a path of times, at a frame rate."""
-    state = None
-    for frame in range(round(rate * seconds) + 1):
-        pose, state = look.apply(body, body.bind, Inputs(target=path(frame / rate)), state, frame / rate)
-    return pose, state
-
-
 def test_smoothing_does_not_depend_on_the_frame_rate():
     body = rig(seed=15)
     look = chain(body, {"head": 80}, {}, False, {"blend_speed": 5.0})
@@ -287,8 +273,12 @@ def test_smoothing_does_not_depend_on_the_frame_rate():
     def path(t):
         return target_at(body, 60 * min(t, 1.0), 0, 1e6)
 
-    poses = [smoothed(body, look, path, rate, 1.5)[0] for rate in (2, 24, 60)]
-    head = body.index["head"]
+    poses, head = [], body.index["head"]
+    for rate in (2, 24, 60):
+        state = None
+        for time in np.arange(1.5 * rate + 1) / rate:
+            pose, state = look.apply(body, body.bind, Inputs(target=path(time)), state, time)
+        poses.append(pose)
     for pose in poses[1:]:
         assert quaternion.angle_between(pose.rotations[head], poses[0].rotations[head]) < 1e-5
     # After a ramp of 60 deg in 1 s the lag is 60/5 (1 - e^-5) deg and then dies away with e^-5t.
@@ -429,9 +419,7 @@ def looked(body, look, pose, target):
 
 def target_from(body, look, pose, yaw, pitch, distance=3.0):
     """Seen from the first bone, at a distance in sizes of the character."""
-    a, e = np.radians([yaw, pitch])
-    direction = np.array([np.sin(a) * np.cos(e), -np.cos(a) * np.cos(e), np.sin(e)])
-    return pose.model(body.skeleton)[0][look.entries[0].bone] + distance * body.size * direction
+    return target_at(body, yaw, pitch, distance * body.size, pose.model(body.skeleton)[0][look.entries[0].bone])
 
 
 @pytest.mark.parametrize("all_about_up", (False, True))

@@ -4,7 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from forests import ancestors, forests
+from anatomies import ancestors
+from forests import forests
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -5,8 +5,8 @@ import re
 import conventions
 import numpy as np
 import pytest
+from anatomies import ancestors
 from convention_rigs import BODY, UP, dog, place_in_chain, rig_of, spider
-from forests import ancestors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -123,20 +123,6 @@ def test_a_fit_moves_turns_and_grows_with_its_points(kind):
     np.testing.assert_allclose(moved.axes, turn @ shape.axes, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", (*KINDS, "AUTO"))
-def test_a_mirrored_cloud_gives_the_mirror_image(kind):
-    points, normal = blob(), np.array([1.0, 0.0, 0.0])
-    image = mirror.reflect(points, normal, 0.25)
-    shape, other = fitting.fit(points, np.eye(3), kind), fitting.fit(image, np.eye(3), kind)
-    expected = shape.mirrored(normal, 0.25)
-    assert np.linalg.det(expected.axes) == pytest.approx(1.0)
-    np.testing.assert_allclose(other.half, shape.half, rtol=1e-9)
-    np.testing.assert_allclose(other.center, expected.center, atol=1e-9)
-    own, wanted = other.core()[0], expected.core()[0]
-    gaps = np.linalg.norm(own[:, None] - wanted[None], axis=2)
-    assert gaps.min(axis=0).max() < 1e-9 and gaps.min(axis=1).max() < 1e-9
-
-
 def test_the_hull_of_a_grid_is_its_box():
     """Points inside edges and faces are no corners, and coplanar triangles are one face."""
     line = np.linspace(-1.0, 1.0, 3)

@@ -3,7 +3,7 @@
 import anatomies
 import numpy as np
 import pytest
-from forests import ancestors, forests
+from forests import forests
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
@@ -29,8 +29,8 @@ TREES = forests().flatmap(
 def test_falloff_stays_between_old_and_new_and_touches_one_direction_only(tree, value, reach):
     parents, weights, bone = tree
     rows = np.arange(len(parents))
-    below = np.array([bone in (row, *ancestors(parents, row)) for row in rows])
-    upwards = np.isin(rows, [bone, *ancestors(parents, bone)])
+    below = np.array([bone in (row, *anatomies.ancestors(parents, row)) for row in rows])
+    upwards = np.isin(rows, [bone, *anatomies.ancestors(parents, bone)])
     for way, touched in ((spread.DOWN, below), (spread.UP, upwards)):
         result = spread.falloff(weights, parents, bone, value, reach, way)
         assert result[bone] == pytest.approx(value)
