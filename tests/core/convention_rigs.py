@@ -59,25 +59,20 @@ class Rig:
 def rig_of(convention: str) -> Rig:
     """A convention's bones on both sides, standing where a human's joints are."""
     pairs, text = conventions.ALL[convention]
-    lines = _depth_first(text)
-    both, sides, i = [], [], 0
-    while i < len(lines):
-        depth, name, _role = lines[i]
-        end = next((j for j in range(i + 1, len(lines)) if lines[j][0] <= depth), len(lines))
-        if _turned(name, pairs) == name:
-            both, sides, i = [*both, lines[i]], [*sides, CENTER], i + 1
-            continue
-        both += lines[i:end] + [(d, _turned(n, pairs), r) for d, n, r in lines[i:end]]
-        sides += [LEFT] * (end - i) + [RIGHT] * (end - i)
-        i = end
-    names = [name for _depth, name, _role in both]
-    found = [role for _depth, _name, role in both]
-    parents, stack = [], []
-    for depth, _name, _role in both:
-        while stack and both[stack[-1]][0] >= depth:
-            stack.pop()
-        parents.append(stack[-1] if stack else -1)
-        stack.append(len(parents) - 1)
+    role_of, children = _read(text)
+    names, parents, found, sides = [], [], [], []
+
+    def add(name: str, parent: int, side: str) -> None:
+        here = len(names)
+        names.append(_turned(name, pairs) if side == RIGHT else name)
+        parents.append(parent), found.append(role_of[name]), sides.append(side)
+        for child in children[name]:
+            paired = side == CENTER and _turned(child, pairs) != child
+            for its in (LEFT, RIGHT) if paired else (side,):
+                add(child, here, its)
+
+    for root in children[None]:
+        add(root, -1, CENTER)
     heads = np.zeros((len(names), 3))
     for i, role in enumerate(found):
         if role in _PLACES:
@@ -101,8 +96,8 @@ def rig_of(convention: str) -> Rig:
     return Rig(names, parents, heads, tails, found, sides)
 
 
-def _depth_first(text: str) -> list[tuple[int, str, str]]:
-    """(depth, name, role) of a list's bones, each before those that hang on it."""
+def _read(text: str) -> tuple[dict, dict]:
+    """Roles of a list's bones by name, and what hangs on each of them."""
     roles, children = {}, {None: []}
     for line in text.strip("\n").split("\n"):
         above = None
@@ -113,13 +108,7 @@ def _depth_first(text: str) -> list[tuple[int, str, str]]:
                     children[above].append(name)
                     roles[name], children[name] = role, []
                 above = name
-
-    def walked(names, depth):
-        for name in names:
-            yield depth, name, roles[name]
-            yield from walked(children[name], depth + 1)
-
-    return list(walked(children[None], 0))
+    return roles, children
 
 
 _NEXT = {"UPPER_ARM": "FOREARM", "FOREARM": "HAND", "THIGH": "SHANK", "SHANK": "FOOT"}

@@ -1,6 +1,6 @@
 """Clips, what is added of them, and their phases: clips of different lengths keep step, and time is exact."""
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 import pytest
@@ -198,10 +198,8 @@ def test_bad_groups_are_refused_by_name():
 
 def smoothed(values, seconds, step):
     """The answer to an input at every frame."""
-    result = [values[0]]
-    for before, after in pairwise(values):
-        result.append(smooth_step(result[-1], before, after, seconds, step))
-    return np.array(result)
+    steps = accumulate(pairwise(values), lambda now, ends: smooth_step(now, *ends, seconds, step), initial=values[0])
+    return np.array([*steps])
 
 
 @given(seed=st.integers(0, 2**32 - 1), seconds=st.floats(0.01, 5), finer=st.integers(2, 9))

@@ -1,7 +1,7 @@
 """Graphs: stepped from the first frame, the same however a frame is reached, and refused where they cannot work."""
 
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 
 import numpy as np
 import pytest
@@ -68,12 +68,9 @@ def locomotion(**changes):
     return Graph(**{**settings, **changes})
 
 
-def run(graph, inputs, first_frame=0):
+def run(graph, inputs):
     """The states at all frames of a shot; the parameters of its first frame decide nothing yet."""
-    states = [graph.start(first_frame)]
-    for values in inputs[1:]:
-        states.append(graph.step(states[-1], values))
-    return states
+    return [*accumulate(inputs[1:], graph.step, initial=graph.start())]
 
 
 def shot(frames=185):
