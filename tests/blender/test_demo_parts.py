@@ -1,4 +1,4 @@
-"""The demo's material: character, walk, stage, importer."""
+"""The demo's material: character, walk, stage."""
 
 import bpy
 import numpy as np
