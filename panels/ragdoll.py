@@ -204,7 +204,7 @@ class ACTIVE_RAGDOLL_PT_bodies(SetupPart, bpy.types.Panel):
         settings = obj.active_ragdoll
         props(column, settings, "self_collision", "stretch")
         column.prop(settings, "coverage", slider=True)
-        inner = rows(column)
+        inner = rows(column.column())
         inner.prop(settings, "mass_model")
         if settings.mass_model != "DENSITY":
             props(inner, settings, "body_mass")

@@ -23,10 +23,6 @@ def _read() -> np.ndarray:
     return rigs.pose(bpy.data.objects["Human"])
 
 
-def _load(scene, tmp_path):
-    rigs.reopened(tmp_path / "shot.blend")
-
-
 def _undo(scene, tmp_path):
     scene.frame_set(1)
     handlers.before_undo()
@@ -46,8 +42,8 @@ def _step_that_an_operator_has_evaluated_already(scene, tmp_path):
     bpy.context.view_layer.update()
 
 
-WAYS = (lambda scene, tmp_path: None, _load, _undo, _set_without_a_change_of_frame)
-WAYS += (_step_that_an_operator_has_evaluated_already,)
+WAYS = (lambda scene, tmp_path: None, lambda scene, tmp_path: rigs.reopened(tmp_path / "shot.blend"), _undo)
+WAYS += (_set_without_a_change_of_frame, _step_that_an_operator_has_evaluated_already)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender.interface import bone_field
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.settings.declare import STACK, STACK_VALUE, flag, share, text
 from active_ragdoll.core.blender.stack import entries
@@ -79,7 +78,7 @@ class Nods(entries.ListKind):
     step = Nod
 
     def draw(self, layout, obj, item):
-        bone_field(layout, obj, item, "bone")
+        layout.prop_search(item, "bone", obj.data, "bones")
         layout.prop(item, "weight")
 
 

@@ -16,10 +16,6 @@ pytestmark = [pytest.mark.blender_version, pytest.mark.own_process]
 LENGTH = 11
 
 
-def _one(scene):
-    pass
-
-
 def _second_unseen(scene):
     scene.view_layers.new("Second")
 
@@ -90,7 +86,7 @@ def expected():
 
     def of(first: int) -> tuple:
         if first not in found:
-            scene, obj = _character(first, _one)
+            scene, obj = _character(first, lambda scene: None)
             found[first] = _live(scene, obj, first), _simulated(scene, obj), _baked(scene, obj)
         return found[first]
 

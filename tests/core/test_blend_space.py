@@ -23,10 +23,7 @@ FPS = 24.0
 SPEED = Axis("Speed", 0.0, 4.0)
 DIRECTION = Axis("Direction", -180.0, 180.0, WRAP)
 LEAN = Axis("Lean", -1.0, 1.0)
-
-
-def names(count):
-    return [f"s{i}" for i in range(count)]
+S = [f"s{i}" for i in range(10)]  # names of samples
 
 
 def delaunay(points):
@@ -40,8 +37,8 @@ def delaunay(points):
     return np.array(found)
 
 
-def plane(places, axes=(SPEED, LEAN), **more):
-    return BlendSpace2D(axes, names(len(places)), places, triangulate=delaunay, **more)
+def plane(places):
+    return BlendSpace2D((SPEED, LEAN), S[: len(places)], places, triangulate=delaunay)
 
 
 def weights_at(space, places):
@@ -107,12 +104,12 @@ def test_outside_the_nearest_edge_counts():
 
 def test_a_regular_grid_is_bilinear():
     u, v = np.meshgrid([0.0, 2.0, 4.0], [-1.0, 1.0])
-    space = BlendSpace2D((SPEED, LEAN), names(6), np.stack([u.ravel(), v.ravel()], -1), GRID)
+    space = BlendSpace2D((SPEED, LEAN), S[:6], np.stack([u.ravel(), v.ravel()], -1), GRID)
     np.testing.assert_array_equal(weights_at(space, np.stack([u.ravel(), v.ravel()], -1)), np.eye(6))
     expected = np.outer([0.25, 0.75], [0.5, 0.5, 0]).ravel()
     np.testing.assert_allclose(space.weights(1.0, 0.5), expected, atol=1e-12)
     check_continuous(space, np.array([-1.0, -2.0]), [5.0, 2.0])
-    ring = BlendSpace2D((DIRECTION, LEAN), names(3), [[-120, 0], [0, 0], [120, 0]], GRID)
+    ring = BlendSpace2D((DIRECTION, LEAN), S[:3], [[-120, 0], [0, 0], [120, 0]], GRID)
     np.testing.assert_allclose(weights_at(ring, [[180, 0.3], [-180, -1]]), [[0.5, 0, 0.5]] * 2, atol=1e-9)
 
 
@@ -124,9 +121,9 @@ def test_bad_spaces_are_refused_by_name():
     refuses('"b" and "c" are at one place', BlendSpace2D, (SPEED, LEAN), ["a", "b", "c"], [[0, 0], [1, 0.5], [1, 0.5]])
     refuses('"run" is at 5 on axis "Speed"', BlendSpace1D, SPEED, ["run"], [5])
     with pytest.raises(RagdollError, match='"s0", "s1", "s2" are on one line'):
-        BlendSpace2D((SPEED, LEAN), names(3), [[0, 0], [1, 0], [2, 0]], triangulate=lambda _points: [])
+        BlendSpace2D((SPEED, LEAN), S[:3], [[0, 0], [1, 0], [2, 0]], triangulate=lambda _points: [])
     with pytest.raises(RagdollError, match='no sample where "Speed" is 4 and "Lean" is 1'):
-        BlendSpace2D((SPEED, LEAN), names(3), [[0, -1], [4, -1], [0, 1]], GRID)
+        BlendSpace2D((SPEED, LEAN), S[:3], [[0, -1], [4, -1], [0, 1]], GRID)
     space = plane([[0, -1], [4, -1], [0, 1]])
     refuses('input of axis "Lean" is not a number', space.weights, 1.0, np.nan)
     refuses('input of axis "Direction" is not a number', BlendSpace1D(DIRECTION, ["a"], [0]).weights, np.inf)

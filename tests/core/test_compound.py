@@ -115,18 +115,6 @@ def test_bodies_with_merged_feet(kind):
 INERTIA_PARENTS = (-1, 0, 1, 0, 3)
 
 
-def points_of(size, rotation, center):
-    """Corners [8, 3] of a box of a third of a body's size: eight equal points there have its moments."""
-    corners = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]) * size / np.sqrt(12.0)
-    return corners @ rotation.T + center
-
-
-def tensor_of(points, masses, pivot):
-    away = points - pivot
-    squares = np.einsum("ki,ki->k", away, away)
-    return np.einsum("k,kij->ij", masses, squares[:, None, None] * np.eye(3) - away[:, :, None] * away[:, None, :])
-
-
 @pytest.mark.parametrize("place", (0.0, 1e4))
 def test_carried_tensors_are_those_of_the_points(place):
     rng = np.random.default_rng(3)
@@ -137,11 +125,13 @@ def test_carried_tensors_are_those_of_the_points(place):
     moments = fitting.own_moments(["BOX"] * count, sizes, masses)
     carries = joint_motors.descends(INERTIA_PARENTS)
     found = joint_motors.carried_tensors(masses, moments, rotations, centers, pivots, carries)
-    points = [points_of(sizes[i], rotations[i], centers[i]) for i in range(count)]
-    for joint in range(count):
-        inside = np.flatnonzero(carries[joint])
-        own = np.repeat(masses[inside] / 8.0, 8)
-        expected = tensor_of(np.concatenate([points[i] for i in inside]), own, pivots[joint])
+    # Eight equal points at the corners of a box of a third of a body's size have its moments.
+    corners = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]) * sizes[:, None] / np.sqrt(12.0)
+    points = corners @ rotations.swapaxes(1, 2) + centers[:, None]
+    for joint, inside in enumerate(carries):
+        away = (points[inside] - pivots[joint]).reshape(-1, 3)
+        squares = np.sum(away**2, axis=1)[:, None, None] * np.eye(3) - away[:, :, None] * away[:, None, :]
+        expected = np.einsum("k,kij->ij", np.repeat(masses[inside] / 8.0, 8), squares)
         assert np.allclose(found[joint], expected, rtol=1e-9, atol=1e-9)
 
 

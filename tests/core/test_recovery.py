@@ -172,9 +172,7 @@ def test_any_motion_gives_defined_states_and_weights(settings, motions, events):
     events, _notes = states.arranged(events, 0.0, 60.0)
     state = states.start(settings, events)
     for frame, motion in enumerate(motions, 1):
-        span = ((frame - 1) / 24.0, frame / 24.0, 24.0, events)
-        before, state = state, states.step(settings, state, motion, *span)
-        assert state == states.step(settings, before, motion, *span)
+        state = states.step(settings, state, motion, (frame - 1) / 24.0, frame / 24.0, 24.0, events)
         assert State.from_values(state.values()) == state
         assert state.phase in STATES
         assert 0.0 <= state.weight <= 1.0 and 0.0 <= state.physics_blend <= 1.0

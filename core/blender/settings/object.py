@@ -103,7 +103,7 @@ class ActiveRagdollObject(MotionStack, effects.HitSettings, effects.AttachmentSe
         "the cube of the height", min=0.0, max=1.0e7, unit="MASS", needs=REBUILD, zero="automatic")
     stabilize_masses: flag("Stabilize Masses", "Bring the masses of joined bodies within 20 % of each other, the total "
         "being kept: steadier, and farther from nature", needs=REBUILD)
-    key_tolerance: number("Key Tolerance [deg]", "Largest deviation that the removal of keys may cause when baking, in "
+    key_tolerance: number("Tolerance [deg]", "Largest deviation that the removal of keys may cause when baking, in "
         "degrees and in thousandths of the character's height; 0 keeps every frame", min=0.0, max=10.0,
         zero="every frame")
 
