@@ -47,7 +47,7 @@ class ACTIVE_RAGDOLL_OT_add_hit(EffectOperator, bpy.types.Operator):
 
     bone: StringProperty(name="Bone", description="Bone whose body is hit; empty takes the active one")
     frame: IntProperty(name="Frame", description="Frame at which it begins")
-    impulse: FloatVectorProperty(name="Impulse", description="[N s]", subtype="XYZ", default=(0.0, STANDARD, 0.0))
+    impulse: FloatVectorProperty(name="Impulse [N s]", subtype="XYZ", default=(0.0, STANDARD, 0.0))
     point: FloatVectorProperty(
         name="Point", description="From the middle of the body, along the bone's axes", subtype="XYZ", unit="LENGTH"
     )

@@ -2,11 +2,13 @@
 
 import bpy
 
-from ..core.blender.interface import keyed, object_fields, props, rows, short
+from ..core.blender.interface import object_fields, props, rows, short
 from ..core.blender.languages import translated
 from ..core.blender.physics import built
 from ..core.blender.tools import story, viewport
 from .base import Part, active_armature, draw_list
+
+WHOLE_NAME = {"item_dyntip_propname": "bone"}  # the tooltip of a list's row, which has the bone's name in short
 
 
 class ActPart(Part):
@@ -54,7 +56,7 @@ class ACTIVE_RAGDOLL_PT_hits(ActPart, bpy.types.Panel):
 
     def fill(self, _context, obj, column):
         column.operator("active_ragdoll.place_hit", icon="CURSOR")
-        _buttons, hit = draw_list(column, "hits", obj.active_ragdoll, "hits", ("add_hit", "remove_hit"))
+        _buttons, hit = draw_list(column, "hits", obj.active_ragdoll, "hits", ("add_hit", "remove_hit"), **WHOLE_NAME)
         if hit is None:
             return
         draw_bone(column, obj, hit, "frame")
@@ -120,7 +122,7 @@ class ACTIVE_RAGDOLL_PT_attachments(ActPart, bpy.types.Panel):
 
     def fill(self, _context, obj, column):
         buttons = ("add_attachment", "remove_attachment")
-        _buttons, item = draw_list(column, "attachments", obj.active_ragdoll, "attachments", buttons)
+        _buttons, item = draw_list(column, "attachments", obj.active_ragdoll, "attachments", buttons, **WHOLE_NAME)
         if item is None:
             return
         draw_bone(column, obj, item)
@@ -134,7 +136,7 @@ class ACTIVE_RAGDOLL_PT_attachments(ActPart, bpy.types.Panel):
                 inner.prop(item, "offset_angles")
             if item.kind != "DISTANCE":
                 inner.prop(item, "reach_seconds")
-        keyed(column, item, "enabled", "length" if item.kind == "DISTANCE" else "max_force")
+        props(rows(column, keyed=True), item, "enabled", "length" if item.kind == "DISTANCE" else "max_force")
 
 
 # ---- recovery -------------------------------------------------------------------------------------------------------
@@ -188,7 +190,7 @@ class ACTIVE_RAGDOLL_PT_balance(ActPart, bpy.types.Panel):
         if not group.enabled:
             column.operator("active_ragdoll.setup_balance", icon="CON_FLOOR")
             return
-        keyed(column, group, "strength", slider=True)
+        props(rows(column, keyed=True), group, "strength", slider=True)
         props(rows(column), group, "enabled", "return_to_path", *["return_steps"] * (group.return_to_path != "SHIFT"))
 
 

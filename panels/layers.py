@@ -2,7 +2,7 @@
 
 import bpy
 
-from ..core.blender.interface import keyed, object_fields, props, rows
+from ..core.blender.interface import object_fields, props, rows
 from ..core.blender.languages import translated
 from ..core.blender.settings.lists import active_item
 from ..core.blender.stack import blend_spaces
@@ -71,7 +71,7 @@ class ACTIVE_RAGDOLL_PT_layers(StackPanel, bpy.types.Panel):
 
     def _draw_layer(self, context, layout, obj, layer):
         column = rows(layout)
-        keyed(column, layer, "weight", slider=True)
+        props(rows(column, keyed=True), layer, "weight", slider=True)
         column.prop(layer, "source")
         if layer.source == "CLIP":
             draw_action(column, layer)
@@ -336,7 +336,7 @@ class ACTIVE_RAGDOLL_PT_graph(StackPanel, bpy.types.Panel):
         column.prop(parameter, "read")
         if parameter.read == "VALUE":
             column.prop(parameter, "kind")
-            keyed(column, parameter, "on" if parameter.kind == "BOOL" else "value")
+            props(rows(column, keyed=True), parameter, "on" if parameter.kind == "BOOL" else "value")
         if parameter.read == "RAGDOLL_CONTACT":
             column.prop_search(parameter, "bone", obj.data, "bones")
 

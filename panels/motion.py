@@ -3,7 +3,7 @@
 import bpy
 
 from ..core.blender import look_at_api
-from ..core.blender.interface import bone_field, props, rows, short
+from ..core.blender.interface import props, rows, short
 from ..core.blender.languages import translated
 from ..core.blender.settings import lists
 from ..core.blender.stack import entries, stack_edits
@@ -40,7 +40,8 @@ class ACTIVE_RAGDOLL_UL_motion(bpy.types.UIList):
 
 def draw_items(layout, what: str, obj):
     """A list with buttons to add, remove and move; its active item."""
-    buttons, item = draw_list(layout, "motion", stack_edits.owner_of(obj, what), what, list_id=what)
+    tip, owner = entries.lists()[what].shown[0], stack_edits.owner_of(obj, what)
+    buttons, item = draw_list(layout, "motion", owner, what, list_id=what, item_dyntip_propname=tip)
     draw_add_remove(buttons, what)
     for direction in ("UP", "DOWN"):
         button = buttons.operator("active_ragdoll.motion_move", text="", icon=f"TRIA_{direction}")
@@ -93,7 +94,7 @@ class ACTIVE_RAGDOLL_PT_look_at_entries(LookAtPart, bpy.types.Panel):
             paragraph(layout, context, "Add the bone that looks first, then bones above it", "INFO")
             return
         inner = rows(layout)
-        bone_field(inner, obj, entry, "bone")
+        inner.prop_search(entry, "bone", obj.data, "bones")
         props(inner, entry, "limit", "limit_from")
         inner.prop(entry, "rotate_around_up_weight", slider=True)
         props(inner, entry, "reset_to_default", "axes_from", "forward_axis")
@@ -105,7 +106,7 @@ class ACTIVE_RAGDOLL_PT_look_at_entries(LookAtPart, bpy.types.Panel):
         draw_add_remove(row, "linked_bones")
         for link in entry.linked_bones:
             row = layout.row(align=True)
-            bone_field(row, obj, link, "bone", text="")
+            row.prop_search(link, "bone", obj.data, "bones", text="")
             row.prop(link, "reset_to_default", toggle=True)
 
 

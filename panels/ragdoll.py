@@ -152,7 +152,7 @@ class ACTIVE_RAGDOLL_PT_bake_options(ShotPart, bpy.types.Panel):
 
     def fill(self, context, obj, column):
         settings, inner = obj.active_ragdoll, rows(column)
-        inner.prop(settings, "key_tolerance")
+        props(inner, settings, "key_tolerance")
         # What the next click on Bake does; Blender keeps it with the operator.
         chosen = context.window_manager.operator_properties_last("active_ragdoll.bake")
         props(inner, chosen, "to", *["limbs", "exact_joints"] * (chosen.to != bake.DEFORM), "bones", "frames")
@@ -204,7 +204,7 @@ class ACTIVE_RAGDOLL_PT_bodies(SetupPart, bpy.types.Panel):
         settings = obj.active_ragdoll
         props(column, settings, "self_collision", "stretch")
         column.prop(settings, "coverage", slider=True)
-        inner = rows(column)
+        inner = rows(column.column())
         inner.prop(settings, "mass_model")
         if settings.mass_model != "DENSITY":
             props(inner, settings, "body_mass")

@@ -10,6 +10,7 @@ import os
 import shlex
 import signal
 import subprocess
+import textwrap
 import threading
 import time
 import xml.etree.ElementTree as ElementTree
@@ -184,7 +185,7 @@ def run_files(
         state = "FAIL" if result.failed else "ok" if result.passed else "skip" if result.skipped else "none"
         names = ", ".join(path.stem.removeprefix("test_") for path in batch)
         line = f"  {state:<4}  {results.name:<4}  {names}: {result.counts()}  {result.seconds:.1f} s"
-        print(line + ("\n" + indent(result.output) if result.failed else ""), flush=True)
+        print(line + ("\n" + textwrap.indent(result.output, "      | ") if result.failed else ""), flush=True)
         return result
 
     total = Result()
@@ -192,8 +193,3 @@ def run_files(
         for result in pool.map(run, batches(files, size)):
             total.add(result)
     return total
-
-
-def indent(text: str) -> str:
-    """The text set off from the lines around it."""
-    return "".join(f"      | {line}\n" for line in text.splitlines())

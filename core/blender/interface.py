@@ -128,7 +128,7 @@ def props(layout, data, *names: str, **options) -> None:
 @lru_cache(8)
 def _prefix(names: tuple) -> str:
     """The longest beginning, up to a mark, that more than half of some names have in common; such as "mixamorig:"."""
-    found = Counter(name[: i + 1] for name in names for i, mark in enumerate(name[:-1]) if mark in ":._-")
+    found = Counter(name[: i + 1] for name in names for i, mark in enumerate(name[:-1]) if mark in ":._- ")
     return max((begin for begin, count in found.items() if 2 * count > len(names)), key=len, default="")
 
 
@@ -139,21 +139,9 @@ def short(obj, bone: str) -> str:
     return bone if rest in obj.data.bones else rest
 
 
-def keyed(layout, data, *names: str, **options) -> None:
-    """Properties that can be keyed, among others that cannot."""
-    column = layout.column(align=True)
-    column.use_property_split = column.use_property_decorate = True
-    props(column, data, *names, **options)
-
-
-def bone_field(layout, obj, item, prop: str, **options) -> None:
-    """A field that offers the bones of an armature."""
-    layout.prop_search(item, prop, obj.data, "bones", **options)
-
-
 def object_fields(layout, item, obj_prop: str, bone_prop: str) -> None:
     """An object, and a bone of it when it is an armature."""
     layout.prop(item, obj_prop)
     chosen = getattr(item, obj_prop)
     if chosen is not None and chosen.type == "ARMATURE":
-        bone_field(layout, chosen, item, bone_prop)
+        layout.prop_search(item, bone_prop, chosen.data, "bones")

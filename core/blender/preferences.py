@@ -10,6 +10,7 @@ from bpy.props import EnumProperty, FloatVectorProperty, StringProperty
 
 from ..ragdoll import overlay
 from .interface import redraw, rows
+from .languages import translated
 from .runtime import STATE
 
 PACKAGE = __package__.removesuffix(".core.blender")
@@ -72,16 +73,21 @@ class ActiveRagdollPreferences(bpy.types.AddonPreferences):
         colors = rows(self.layout)
         for name in PALETTE:
             colors.prop(self, name)
-        import rna_keymap_ui
-
-        keys = context.window_manager.keyconfigs.user
-        for keymap in keys.keymaps if keys else ():
-            for item in keymap.keymap_items:
-                called = getattr(item.properties, "name", "") if item.properties else ""
-                if item.idname.startswith("active_ragdoll.") or str(called).startswith("ACTIVE_RAGDOLL"):
-                    self.layout.label(text=keymap.name)
-                    rna_keymap_ui.draw_kmi([], keys, keymap, item, self.layout, 0)
+        draw_keys(self.layout, context.window_manager.keyconfigs.user)
         self.layout.operator("wm.url_open", text="Open the Manual", icon="HELP").url = manifest()["website"]
+
+
+def draw_keys(layout, keys) -> None:
+    """Our keys in a key configuration, with what else is on them; there is none without windows."""
+    import rna_keymap_ui
+
+    for keymap in keys.keymaps if keys else ():
+        for item in (item for item in keymap.keymap_items if item.idname.startswith("active_ragdoll.")):
+            layout.label(text=keymap.name)
+            rna_keymap_ui.draw_kmi([], keys, keymap, item, layout, 0)
+            for other in keymap.keymap_items:
+                if other.active and other.id != item.id and other.to_string() == item.to_string():
+                    layout.label(text=translated(f"'{other.name}' has this key too"), icon="ERROR")
 
 
 ActiveRagdollPreferences.__annotations__ |= {  # not within the class: Python 3.14 has no such name there

@@ -1,9 +1,12 @@
 """Panels without a window."""
 
 import inspect
+from itertools import pairwise
 from types import SimpleNamespace
 
 import bpy
+
+from active_ragdoll.core.blender.settings import declare
 
 reached: set = set()  # (group of settings, its label) of all that was drawn
 
@@ -40,9 +43,13 @@ class Layout:
 
     def prop(self, data, name, **_options):
         assert name in data.bl_rna.properties, f"{data.bl_rna.identifier} has no {name}"
-        getattr(data, name)
-        reached.add((type(data), data.bl_rna.properties[name].name))
+        prop, value = data.bl_rna.properties[name], getattr(data, name)
+        assert not getattr(prop, "is_array", False) or prop.subtype != "QUATERNION", f"{name}: nobody reads these"
+        reached.add((type(data), prop.name))
         self.drawn.append(("prop", name, self))
+        said = declare.declarations(type(data)).get(name)
+        if said is not None and said.zero and value == 0.0:
+            self.drawn.append(("zero", said.zero, self))
 
     def operator(self, name, text="", icon="NONE", depress=False, emboss=True):
         self._icon(icon)
@@ -71,12 +78,16 @@ class Layout:
         self.prop(data, name)
         getattr(where, items)
 
-    def template_list(self, list_class, _id, data, name, active_data, active, rows=5, maxrows=5):
+    def template_list(
+        self, list_class, _id, data, name, active_data, active, rows=5, maxrows=5, item_dyntip_propname=""
+    ):
         shown = standing_in(getattr(bpy.types, list_class), self)
         arity = len(inspect.signature(shown.draw_item).parameters)
         getattr(active_data, active)
         for i, item in enumerate(getattr(data, name) if rows else ()):
             shown.draw_item(*(bpy.context, self, data, item, 0, active_data, active, i, 0)[:arity])
+            tip = getattr(item, item_dyntip_propname) if item_dyntip_propname else ""
+            assert tip or not getattr(item, "bone", ""), "a row names its bone in short, its tooltip in full"
 
     def progress(self, text="", factor=0.0):
         assert 0.0 <= factor <= 1.0 and "factor" in self.bl_types.functions["progress"].parameters
@@ -101,7 +112,9 @@ def drawn(panel, obj) -> list | None:
     stand_in.draw(context)
     if hasattr(stand_in, "draw_header"):
         stand_in.draw_header(context)
-    return found
+    for (kind, means, _in), (_kind, said, _beside) in pairwise([*found, (None, None, None)]):
+        assert kind != "zero" or said == means, "a 0 that is none says so beside it"
+    return [item for item in found if item[0] != "zero"]
 
 
 def standing_in(panel, layout):

@@ -30,11 +30,6 @@ def free_body(scene, mass=2.0, turn=(0.3, 1.0, 0.4), moving=None, direction=(1.0
     return obj
 
 
-def offset(obj):
-    """Matrix [4, 4] of the first part's body in its bone."""
-    return np.array(obj.active_ragdoll.parts[0].offset).reshape(4, 4)
-
-
 def add(obj, bone="A", frame=HIT, impulse=(0.0, 1.0, 0.0), point=(0.0, 0.0, 0.0), **others):
     hit = obj.active_ragdoll.hits.add()
     hit.bone, hit.frame, hit.impulse, hit.point = bone, frame, impulse, point

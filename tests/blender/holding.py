@@ -45,8 +45,7 @@ def reaching_human(scene, keys, last=48):
 def bone_matrix(obj, bone):
     """World matrix [4, 4] of a bone as its body has it."""
     (row,) = rigs.rows(obj, [bone])
-    offset = np.array(obj.active_ragdoll.parts[row].offset).reshape(4, 4)
-    return rigs.bodies(obj)[row] @ np.linalg.inv(offset)
+    return rigs.bodies(obj)[row] @ np.linalg.inv(obj.active_ragdoll.parts[row].offset)
 
 
 def tip(obj, bone=HAND, point=TIP):

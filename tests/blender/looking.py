@@ -105,11 +105,6 @@ def foot_errors(obj, pose: np.ndarray, plain: np.ndarray) -> tuple[float, float]
     return moved, turned
 
 
-def shown(rig: rigs.Rig, frames) -> dict:
-    """World matrices of the bones by frame, in the order given."""
-    return rigs.shown(rig.scene, rig.obj, frames)
-
-
 def scrubs_as_played(scene, obj, played: dict, frames, tolerance: float = 0.0) -> None:
     """Check that jumps show what playing did, without what the stack recorded then."""
     pose_stack.forget()

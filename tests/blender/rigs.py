@@ -439,11 +439,8 @@ def pose(obj) -> np.ndarray:
 
 def shown(scene, obj, frames) -> dict:
     """World matrices [n, 4, 4] of the bones by frame, as the scene shows them, in the order given."""
-    result = {}
-    for frame in frames:
-        scene.frame_set(frame)
-        result[frame] = pose(obj)
-    return result
+    frames = list(frames)
+    return dict(zip(frames, step(scene, frames, lambda: pose(obj)), strict=True))
 
 
 def check_shown(scene, obj, expected, frames, tolerance: float) -> None:

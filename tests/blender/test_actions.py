@@ -221,3 +221,19 @@ def test_drivers_of_baked_channels_are_muted_and_come_back():
     restore(obj, state)
     assert animation_settings(obj)["drivers"] == settings["drivers"]
     np.testing.assert_array_equal(played(obj, range(1, 31)), before)
+
+
+@pytest.mark.parametrize("mode", ("QUATERNION", "AXIS_ANGLE", *animated.EULER_ORDERS))
+def test_channels_do_not_jump_over_many_turns(mode):
+    q = animated.smooth_rotations(2000, 20)
+    step = quaternion.angle_between(q[1:], q[:-1])
+    channels = keyframes.rotation_channels(mode, q)
+    assert quaternion.angle_between(quaternion.normalize(keyframes.rotations(mode, channels)), q).max() < 1e-9
+    if mode == "QUATERNION":
+        # |q1 - q0| = 2 sin(angle / 4), no flip.
+        assert np.all(np.linalg.norm(np.diff(channels, axis=0), axis=-1) <= 2 * np.sin(step / 4) + 1e-9)
+    elif mode == "AXIS_ANGLE":
+        assert np.all(np.sum(channels[1:, :, 1:] * channels[:-1, :, 1:], axis=-1) >= 0.0)
+        assert np.abs(np.diff(channels[..., 0], axis=0)).max() <= math.pi
+    else:
+        assert np.abs(np.diff(channels, axis=0)).max() <= math.pi

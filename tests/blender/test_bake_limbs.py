@@ -7,7 +7,6 @@ import pytest
 import control_rigs
 import rigs
 from active_ragdoll.core.blender import bake
-from active_ragdoll.core.blender.bake import controls
 from active_ragdoll.core.blender.physics import build
 from animated import curves
 
@@ -126,22 +125,3 @@ def test_controls_are_the_default_where_a_rig_has_them(fresh_scene):
     bpy.ops.active_ragdoll.revert_bake()
     bpy.ops.active_ragdoll.bake(to="DEFORM")
     assert not bake.report(obj)
-
-
-def test_limbs_are_tried_at_once_and_the_copy_stands_alone(fresh_scene, monkeypatch):
-    obj, names = _shot(fresh_scene, control_rigs.layered)
-    driver = obj.data.bones["head"].driver_add("bbone_easein").driver  # as generated rigs have them
-    driver.variables.new().targets[0].id = obj
-    evaluated, shown = [], controls.Controls.shown
-    monkeypatch.setattr(controls.Controls, "shown", lambda of: evaluated.append(of) or shown(of))
-    carried = bake._controls(obj, names)
-    # Each limb has seven candidates and the trunk four, in two positions of the switches; three turns for each owner.
-    assert len(evaluated) < 2 * (1 + 4 + 7 + 3 * (4 + 3)) + 10
-    assert {carried.bones[body]: name for body, name in carried.control_of.items()} == {
-        f"DEF-{name}": name for name in control_rigs.BENT
-    }
-    ids = {each.original for each in carried.scene.view_layers[0].depsgraph.ids}
-    assert carried.copy in ids and obj not in ids
-    before = len(bpy.data.armatures)
-    carried.remove()
-    assert len(bpy.data.armatures) == before - 1

@@ -49,14 +49,7 @@ def _field_far_away(scene):
     field.use_max_distance, field.distance_max = True, 20.0
 
 
-def _field_of_another_collection(scene):
-    rigs.field(scene, "WIND", strength=300.0)
-    scene.rigidbody_world.effector_weights.collection = bpy.data.collections.new("Others")
-
-
-@pytest.mark.parametrize(
-    ("gravity", "field"), ((1.62, None), (9.81, _field_far_away), (9.81, _field_of_another_collection))
-)
+@pytest.mark.parametrize(("gravity", "field"), ((1.62, None), (9.81, _field_far_away)))
 def test_what_lies_is_brought_to_rest(fresh_scene, gravity, field):
     """Also beside force fields that do not reach it."""
     fresh_scene.gravity = (0.0, 0.0, -gravity)

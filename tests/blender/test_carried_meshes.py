@@ -7,14 +7,10 @@ from mathutils import Matrix, Quaternion
 
 import rigs
 from active_ragdoll.core.blender.physics import build
+from test_shapes import block, skinned
 
 HALF = (0.05, 0.03)  # of the blocks across
 WAYS = ("BONE", "RELATIVE", "CHILD_OF", "EMPTY", "MIRROR")
-
-
-def grid(half, center=(0.0, 0.0, 0.0)) -> np.ndarray:
-    line = np.linspace(-1.0, 1.0, 6)
-    return np.stack(np.meshgrid(line, line, line), axis=-1).reshape(-1, 3) * half + center
 
 
 def blocks(scene, name: str, points) -> bpy.types.Object:
@@ -57,7 +53,7 @@ def robot(scene, way: str, world: Matrix) -> tuple:
     places = {}
     for bone in obj.data.bones:
         x = HALF[0] / 2 if way == "MIRROR" else 0.0  # half of the block is modelled
-        made = blocks(scene, f"{bone.name} block", grid((HALF[0] - x, HALF[1], 0.3 * bone.length), (x, 0.0, 0.0)))
+        made = blocks(scene, f"{bone.name} block", block((HALF[0] - x, HALF[1], 0.3 * bone.length), (x, 0.0, 0.0)))
         if way == "MIRROR":
             made.modifiers.new("Mirror", "MIRROR").use_mirror_merge = False
         along = Quaternion((1.0, 1.0, 0.0, 0.0)).normalized().to_matrix().to_4x4()  # the block's z along the bone's y
@@ -93,10 +89,8 @@ def test_a_character_made_only_of_carried_meshes_gets_bodies_that_fit_them(scene
 def test_carried_and_skinned_meshes_count_together(scene):
     """A helmet makes a head's body larger; a hidden one, or one that is a rigid body of its own, does not."""
     obj = rigs.armature(scene, {"A": ((0, 0, 0), (0, 0, 1), None)})
-    skinned = blocks(scene, "Skin", grid((0.1, 0.1, 0.5), (0, 0, 0.5)))
-    skinned.vertex_groups.new(name="A").add(range(216), 1.0, "REPLACE")
-    skinned.modifiers.new("Armature", "ARMATURE").object = obj
-    helmet = blocks(scene, "Helmet", grid((0.1, 0.1, 0.1), (0, 0, 1.1)))
+    skinned(scene, obj, "Skin", block((0.1, 0.1, 0.5), (0, 0, 0.5)), {"A": np.ones(216)})
+    helmet = blocks(scene, "Helmet", block((0.1, 0.1, 0.1), (0, 0, 1.1)))
     hang(scene, obj, "A", helmet)
     obj.active_ragdoll.coverage = 1.0
     obj.pose.bones["A"].active_ragdoll.shape = "BOX"

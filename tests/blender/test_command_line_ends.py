@@ -103,3 +103,14 @@ def test_a_report_that_cannot_be_written_costs_nothing(call, file, tmp_path):
 def test_options_that_make_no_sense(call, file, options, message):
     code, _out, errors = call("bake", file, *options)
     assert code == 1 and len(errors) == 1 and message in errors[0], errors
+
+
+def test_several_view_layers_bake_the_same(call, file, tmp_path):
+    found = []
+    for more in ((), ("Second", "Third")):
+        scene = bpy.context.scene
+        bpy.context.window.view_layer = [scene.view_layers[0], *map(scene.view_layers.new, more)][-1]
+        assert call("bake", _saved(file), "--output", tmp_path / "baked.blend")[0] == 0
+        found.append(rigs.baked_keys())
+        bpy.ops.wm.open_mainfile(filepath=str(file))
+    assert found[0] == found[1] != {}

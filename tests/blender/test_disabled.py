@@ -31,10 +31,15 @@ DISABLED = {
     "collection": lambda _obj, layer, on: setattr(layer.collection, "hide_viewport", on),
     "excluded": lambda _obj, layer, on: setattr(layer, "exclude", on),
 }
+HIDDEN = {
+    "object": lambda obj, _layer: obj.hide_set(True),
+    "collection": lambda _obj, layer: setattr(layer, "hide_viewport", True),
+    "excluded": lambda obj, _layer: setattr(obj, "hide_render", True),
+}
 
 
 @pytest.mark.parametrize("how", DISABLED)
-def test_bake_is_refused_until_it_is_enabled(shot, how):
+def test_bake_is_refused_until_it_is_enabled_hidden_or_not(shot, how):
     scene, obj, layer = shot
     DISABLED[how](obj, layer, True)
     action = obj.animation_data.action
@@ -47,6 +52,7 @@ def test_bake_is_refused_until_it_is_enabled(shot, how):
         return  # taking a collection in again, 4.2 crashes when the file is closed
     DISABLED[how](obj, layer, False)
     expected = list(rigs.shown(scene, obj, range(1, LAST + 1)).values())
+    HIDDEN[how](obj, layer)
     list(bake.bake_frames(obj, scene))
     assert np.abs(np.array(rigs.play(scene, 1, LAST, lambda: rigs.pose(obj))) - expected).max() < 1e-5
 

@@ -15,13 +15,15 @@ LAST = 12
 pytestmark = pytest.mark.blender_version
 
 
+def _shown(scene, obj) -> np.ndarray:
+    """The pose that a window would show, without a change of frame."""
+    scene.view_layers[0].update()
+    posed = obj.evaluated_get(scene.view_layers[0].depsgraph)
+    return np.array([np.array(posed.matrix_world @ bone.matrix) for bone in posed.pose.bones])
+
+
 def _poses(scene, obj) -> np.ndarray:
-    found = []
-    for frame in range(1, LAST + 1):
-        scene.frame_set(frame)
-        posed = obj.evaluated_get(scene.view_layers[0].depsgraph)
-        found.append([np.array(posed.matrix_world @ bone.matrix) for bone in posed.pose.bones])
-    return np.array(found)
+    return np.array(rigs.step(scene, range(1, LAST + 1), lambda: _shown(scene, obj)))
 
 
 def _operate(scene, obj, name: str):
@@ -46,13 +48,6 @@ def _made(scene, cached: bool = True):
     if cached:
         list(simulate.frames(scene))
     return obj, animation, physics
-
-
-def _shown(scene, obj) -> np.ndarray:
-    """The pose that a window would show, without a change of frame."""
-    scene.view_layers[0].update()
-    posed = obj.evaluated_get(scene.view_layers[0].depsgraph)
-    return np.array([np.array(posed.matrix_world @ bone.matrix) for bone in posed.pose.bones])
 
 
 def _check(scene, obj, animation, physics):
@@ -114,15 +109,6 @@ def test_removed_beside_the_world_of_another_scene(fresh_scene):
     assert _operate(scenes[1], other, "remove") == {"FINISHED"}
 
 
-def test_a_copy_made_at_the_second_frame(fresh_scene, capfd):
-    """Nothing has been evaluated in its dependency graph yet."""
-    rigs.ragdoll(fresh_scene, LAST, 0.2)
-    rigs.play(fresh_scene, 1, 2)
-    bpy.ops.scene.new(type="FULL_COPY")
-    bpy.context.scene.frame_set(2)
-    assert "Traceback" not in capfd.readouterr().err
-
-
 def test_a_copy_that_was_played_and_deleted(fresh_scene):
     obj, _animation, physics = _made(fresh_scene, cached=False)
     bpy.ops.scene.new(type="LINK_COPY")
@@ -144,6 +130,18 @@ def test_the_scene_of_the_ragdoll_is_deleted(fresh_scene):
     bpy.context.window.scene = other
     bpy.data.scenes.remove(fresh_scene)
     _check(other, obj, animation, physics)
+
+
+@pytest.mark.skipif(bpy.app.version < (4, 3, 0), reason="4.2 crashes on bodies whose world went with its scene")
+def test_the_hidden_scene_of_a_deleted_one_goes_with_the_next_load(fresh_scene, tmp_path):
+    obj, _animation, _physics = _made(fresh_scene)
+    other = bpy.data.scenes.new("Other")
+    rigs.empty(other, "Cube", (0.0, 0.0, 0.0))
+    bpy.context.window.scene = other
+    bpy.data.scenes.remove(fresh_scene)
+    bpy.data.objects.remove(obj)
+    rigs.reopened(tmp_path / "shot.blend", "Cube")
+    assert [scene.name for scene in bpy.data.scenes] == ["Other"]
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Force fields push the bodies of a limp ragdoll as they push Blender's own of the same shape, mass and place."""
 
-import bpy
 import numpy as np
 import pytest
 
@@ -81,22 +80,6 @@ def test_a_limp_body_moves_as_a_plain_one(fresh_scene, name):
     expected = np.array(rigs.step(fresh_scene, range(1, LAST + 1), lambda: rigs.matrices(twins)))
     assert np.ptp(expected[-1] - expected[0], axis=0).max() > 0.02  # by their masses: alone they would fall alike
     assert np.abs(found - expected).max() < ROUNDING
-
-
-@pytest.mark.skipif(bpy.app.version < (4, 3, 0), reason="in 4.2 disabled bodies add up the force of fields, too")
-def test_wind_on_a_kinematic_body_does_not_wait_for_its_release(fresh_scene):
-    """From there on it moves as from the first frame when it is limp throughout."""
-    fresh_scene.use_gravity = False
-    made = _pillars(fresh_scene)
-    rigs.field(fresh_scene, "WIND", strength=300.0)
-    moves = []
-    for release in (20, 1):
-        for obj in made:
-            rigs.key(obj, f'pose.bones["{obj.name}"].active_ragdoll.body_mode', {0: "KINEMATIC", release + 1: "LIMP"})
-        places = np.array(rigs.play(fresh_scene, 1, release + 20, lambda: rigs.matrices(_bodies(made))))
-        moves.append(places[release:] - places[0])
-    assert np.abs(moves[0]).max() > 0.1
-    assert np.abs(moves[1] - moves[0]).max() < ROUNDING
 
 
 def test_what_the_wind_bears_is_not_brought_to_rest(fresh_scene):

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender.physics import build, remove, world
-from active_ragdoll.core.blender.run import handlers, simulate
+from active_ragdoll.core.blender.run import handlers
 from active_ragdoll.core.blender.runtime import STATE
 
 pytestmark = pytest.mark.blender_version
@@ -24,29 +23,10 @@ def _read() -> np.ndarray:
     return rigs.pose(bpy.data.objects["Human"])
 
 
-def _load(scene, tmp_path):
-    rigs.reopened(tmp_path / "shot.blend")
-
-
 def _undo(scene, tmp_path):
     scene.frame_set(1)
     handlers.before_undo()
     handlers.after_undo()
-
-
-def _remove_and_build(scene, tmp_path):
-    obj = bpy.data.objects["Human"]
-    rigs.play(scene, 1, 6)
-    scene.frame_set(1)
-    remove.remove(obj)
-    build.build(obj, scene)
-
-
-def _simulate_and_free(scene, tmp_path):
-    list(simulate.frames(scene))
-    scene.frame_set(1)
-    world.free_cache(scene)
-    STATE.runs.clear()
 
 
 def _set_without_a_change_of_frame(scene, tmp_path):
@@ -62,7 +42,7 @@ def _step_that_an_operator_has_evaluated_already(scene, tmp_path):
     bpy.context.view_layer.update()
 
 
-WAYS = (lambda scene, tmp_path: None, _load, _undo, _remove_and_build, _simulate_and_free)
+WAYS = (lambda scene, tmp_path: None, lambda scene, tmp_path: rigs.reopened(tmp_path / "shot.blend"), _undo)
 WAYS += (_set_without_a_change_of_frame, _step_that_an_operator_has_evaluated_already)
 
 

@@ -10,7 +10,7 @@ import rigs
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.runtime import STATE
-from hitting import HIT, add, empty, explode, free_body, inertia, offset, play, spin, velocity
+from hitting import HIT, add, empty, explode, free_body, inertia, play, spin, velocity
 from own_characters import or_own
 
 
@@ -26,7 +26,7 @@ def test_a_free_body_gains_the_impulse_and_its_spin(fresh_scene, fps, mass, poin
     add(obj, impulse=impulse, point=point)
     poses = play(scene, obj)
     start = poses[HIT - 1, 0]
-    wanted = np.cross(start[:3, :3] @ offset(obj)[:3, :3].T @ np.array(point), impulse)
+    wanted = np.cross(start[:3, :3] @ obj.active_ragdoll.parts[0].offset[:3, :3].T @ np.array(point), impulse)
     middle = np.array(start)
     turn = quaternion.from_rotation_vector(0.5 * spin(poses, HIT + 2, fps)[0] / fps)
     middle[:3, :3] = quaternion.to_matrix(turn) @ poses[HIT, 0, :3, :3]

@@ -435,32 +435,6 @@ def test_what_is_wrong_is_named_and_the_rest_goes_on(rig, what):
 
 
 @pytest.mark.blender_version
-def test_undo_and_redo_of_layers(rig):
-    """Back to a smaller weight, forth, and back to no layer."""
-    name = rig.obj.name
-
-    def pose():
-        bpy.context.scene.frame_set(5)
-        return rigs.pose(bpy.data.objects[name])
-
-    bpy.context.view_layer.objects.active = rig.obj
-    shown = [pose()]
-    bpy.ops.ed.undo_push(message="start")
-    assert bpy.ops.active_ragdoll.add_layer(source="POSE_ASSET", action="Sit_Floor_Pose") == {"FINISHED"}
-    for weight in (0.5, 1.0):
-        rig.obj.active_ragdoll.layers[0].weight = weight
-        bpy.ops.ed.undo_push(message=f"{weight}")
-        shown.append(pose())
-    assert rigs.angles(shown[2], shown[1]).max() > 5.0
-    for step, expected in ((bpy.ops.ed.undo, 1), (bpy.ops.ed.redo, 2), (bpy.ops.ed.undo, 1)):
-        step()
-        assert rigs.angles(pose(), shown[expected]).max() < 0.01
-    while len(bpy.data.objects[name].active_ragdoll.layers):
-        bpy.ops.ed.undo()
-    assert rigs.angles(pose(), shown[0]).max() < 0.01
-
-
-@pytest.mark.blender_version
 def test_clips_of_other_files_are_played_by_bone_names(data_dir):
     """Their rest pose is their first frame: what a bone does relative to its parent is what must be the same."""
     rig = rigs.load(data_dir / "arnaud.fbx")

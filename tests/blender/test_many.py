@@ -154,23 +154,6 @@ def test_deleted_targets_are_left_out(pair):
         own.two_bone_ik.clear()
 
 
-def test_an_entry_removed_from_its_list_in_mid_shot_is_left_out(pair):
-    """By scripts, too, which tell nobody."""
-    scene, stays, errs, expected = pair
-    items = errs.active_ragdoll.look_at
-    for _ in range(2):
-        stack_edits.add(errs, scene, "look_at", "forearm.R")
-    for frame in range(1, END + 1):
-        scene.frame_set(frame)
-        assert scene.name not in STATE.messages, STATE.messages[scene.name]
-        if frame == MIDDLE:
-            items.remove(0)
-        elif frame == MIDDLE + 2:
-            items.clear()
-        assert np.array_equal(rigs.bodies(stays), expected["Stays"][frame - 1]), frame
-    assert STATE.runs[scene.name].frame == END and not STATE.motions["Errs"].messages
-
-
 def test_an_unforeseen_error_stops_the_run_and_is_told(pair, monkeypatch):
     """Blender prints errors of handlers and plays on, which would show poses of other frames."""
     scene = pair[0]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.physics import build, world
 from active_ragdoll.core.blender.runtime import STATE
 
 pytestmark = [pytest.mark.blender_version, pytest.mark.own_process]
@@ -82,11 +82,6 @@ def _cubes(*places, **settings):
 STACK = [(0.15 * i, 0, 0.2 + 0.4 * i) for i in range(5)]
 
 
-def _asleep_below_awake(scene) -> None:
-    for i, place in enumerate(STACK):
-        _cube(scene, f"{i}", place, use_deactivation=True, use_start_deactivated=i % 2 == 0)
-
-
 def _knocked_asleep(scene) -> None:
     _cubes(*STACK, use_deactivation=True, use_start_deactivated=True)(scene)
     _cube(scene, "top", (0.1, 0.1, 4))
@@ -152,7 +147,6 @@ NEIGHBOURS = {
     "sleepy stack": _cubes(*STACK, use_deactivation=True),
     "asleep": _cubes((0, 0, 3), use_deactivation=True, use_start_deactivated=True),
     "asleep stack": _cubes(*STACK, use_deactivation=True, use_start_deactivated=True),
-    "asleep below awake": _asleep_below_awake,
     "knocked asleep": _knocked_asleep,
     "asleep in joints": _asleep_in_joints,
     "animated": _animated,
@@ -182,7 +176,11 @@ def _record(scene) -> np.ndarray:
                 found.append(np.array([v.co for v in mesh.vertices]).ravel())
         return np.concatenate(found)
 
-    return np.array(rigs.step(scene, range(1, LAST + 1), read))
+    shown = np.array(rigs.step(scene, range(1, LAST + 1), read))
+    if world.IS_42:  # which crashes now and then when a file is loaded over a simulated scene with joints
+        with STATE.occupied():
+            world.clear(scene)
+    return shown
 
 
 def _made(make):

@@ -92,19 +92,6 @@ def test_without_its_source_scene(shot):
                 bpy.data.scenes.remove(scene.active_ragdoll.source)
 
 
-def test_a_scene_may_be_renamed_in_mid_shot(shot):
-    scene, obj = shot
-    expected = rigs.play(scene, FIRST, LAST, lambda: rigs.pose(obj))
-    scene.frame_set(FIRST)
-
-    def read():
-        assert obj.active_ragdoll.state == "LIVE"
-        scene.name = f"Shot {scene.frame_current}"
-        return rigs.pose(obj)
-
-    assert np.array_equal([expected[0], *rigs.step(scene, range(FIRST + 1, LAST + 1), read)], expected)
-
-
 def test_live_playback_says_that_another_handler_went_back(shot, monkeypatch):
     scene, obj = shot
     expected = rigs.play(scene, FIRST, LAST, lambda: rigs.pose(obj))
@@ -186,22 +173,6 @@ def test_a_render_that_cannot_be_simulated_stops(shot, tmp_path):
     scene.frame_end = 3
     bpy.ops.render.render(animation=True)
     assert len(list(tmp_path.iterdir())) == 3
-
-
-def test_a_foreign_handler_that_moves_an_object_changes_nothing():
-    def run(guest):
-        scene = rigs.empty_file()
-        obj = rigs.swinging_human(scene, 1, 20)
-        other, child = rigs.empty(scene, "Other"), rigs.empty(scene, "Child")
-        child.parent = other
-        build.build(obj, scene)
-        move = _foreign("frame_change_pre", lambda scene: setattr(other.location, "x", 0.1 * scene.frame_current))
-        with move if guest else contextlib.nullcontext():
-            places = np.array(rigs.play(scene, 1, 20, lambda: rigs.bodies(obj)))
-        assert other.location.x == pytest.approx(2.0 if guest else 0.0)
-        return places
-
-    assert np.abs(run(True) - run(False)).max() < 1e-6
 
 
 # What the simulation itself gives back, or what follows from the rest.

@@ -101,24 +101,11 @@ def test_bake_and_revert(arm, scene):
         OPERATORS.revert_bake()
 
 
-def three_arms(scene) -> list:
-    """The arm of `make_arm` and two copies of it beside each other, all selected."""
-    first = scene.objects["Arm"]
-    found = [first]
-    for i in (1, 2):
-        other = first.copy()
-        other.data, other.animation_data.action = first.data.copy(), first.animation_data.action.copy()
-        other.location.x = 2.0 * i
-        scene.collection.objects.link(other)
-        found.append(other)
-    bpy.context.view_layer.update()
-    for obj in found:
-        obj.select_set(True)
-    return found
-
-
 def test_build_and_remove_take_all_selected_armatures(arm, scene):
-    arms = three_arms(scene)
+    arms = [arm, rigs.duplicate(arm, 2.0), rigs.duplicate(arm, 4.0)]
+    for obj in arms:
+        obj.select_set(True)
+    bpy.context.view_layer.objects.active = arm
     before = len(bpy.data.objects)
     assert OPERATORS.build(bones="ALL") == {"FINISHED"}
     assert all(obj.active_ragdoll.is_ragdoll for obj in arms)

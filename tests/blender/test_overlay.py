@@ -28,8 +28,7 @@ def real(name):
 
 @pytest.fixture
 def human(fresh_scene):
-    obj = rigs.ragdoll(fresh_scene, 30)
-    return obj
+    return rigs.ragdoll(fresh_scene, 30)
 
 
 def inside(points, body) -> np.ndarray:
@@ -115,7 +114,6 @@ def test_only_the_selected_character_is_shown_unless_all_are(human, switches):
 
 @pytest.mark.blender_version
 def test_nothing_is_drawn_in_renders_or_where_overlays_are_off(human, switches):
-
     assert panel.wanted(view())
     assert not panel.wanted(view(overlays=False))
     assert not panel.wanted(view(kind="IMAGE_EDITOR"))

@@ -1,6 +1,7 @@
 """What the sidebar draws in each state, of what is selected and of what the character does."""
 
 import random
+import re
 from types import SimpleNamespace
 
 import bpy
@@ -164,6 +165,10 @@ def test_whatever_of_a_character_is_active_stands_for_it(fresh_scene):
     assert first.active_ragdoll.is_ragdoll and second.active_ragdoll.is_ragdoll
     first.active_ragdoll.rotation_weight = 0.5
     assert OPERATORS.copy_weights() == {"FINISHED"} and second.active_ragdoll.rotation_weight == 0.5
+    layer.objects.active = mesh
+    for mode in ("WEIGHT_PAINT", "SCULPT", "EDIT", "OBJECT"):
+        bpy.ops.object.mode_set(mode=mode)
+        assert "Second" in text_of(draw()["main"])
     layer.objects.active = built.part_of(second, "head").body
     assert interface.active_armature(bpy.context) == second and "Second" in text_of(draw()["main"])
     layer.objects.active = rigs.empty(fresh_scene)
@@ -229,7 +234,9 @@ def test_every_setting_with_a_label_is_in_the_sidebar_whatever_the_others_are(fr
         for start in groups:
             stir(start, dice, values)
             for group, name, said in declare.walk(start):
-                label = group.bl_rna.properties[name].name
+                prop = group.bl_rna.properties[name]
+                label, means = prop.name, re.search(r"\b0 (is|never|takes|keeps)\b(?!.*, 1 )|0: none", prop.description)
+                assert bool(means) == bool(said.zero), f"{name}: a 0 that is none has a word for it"
                 if said.kind == declare.SETTING and said.holds is None and label != name:
                     wanted.add((type(group), label))
         draw()
@@ -270,6 +277,16 @@ def test_sidebar_of_layers_blend_spaces_and_a_graph(arm, scene):
     assert {("prop", "weight"), ("prop", "source"), ("prop", "blend_time")} <= set(shown["graph"])
     settings.blend_spaces[0].x.minimum = 9.0
     assert "minimum" in text_of(draw()["blend_spaces"])
+
+
+@pytest.mark.parametrize("prefix", ("mixamorig:", "b_", "DEF-", "ValveBiped.Bip01_", "Bip01 "))
+def test_bones_are_listed_without_what_most_names_begin_with(fresh_scene, prefix):
+    listed = ["Hips", "Spine", "L Neck", "Head.L", "Arm_1", "root"]
+    bones = {
+        name if name == "root" else prefix + name: ((0, 0, i), (0, 0, i + 1), None) for i, name in enumerate(listed)
+    }
+    obj = rigs.armature(fresh_scene, bones)
+    assert [interface.short(obj, bone.name) for bone in obj.data.bones] == listed
 
 
 def test_angles_turn_the_joint_and_a_zero_says_what_it_means(arm):

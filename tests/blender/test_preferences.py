@@ -12,6 +12,8 @@ from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.tools import profiles
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.ragdoll import overlay
+from active_ragdoll.panels import additions
+from drawing import Layout
 
 OPERATORS = bpy.ops.active_ragdoll
 pytestmark = pytest.mark.blender_version
@@ -80,6 +82,19 @@ def test_a_folder_that_cannot_be_used_and_a_broken_preset(preferred, human, tmp_
         profiles.remove_own("Gone")
 
 
+def test_a_key_that_something_else_has_is_told(monkeypatch):
+    config, found = bpy.context.window_manager.keyconfigs.addon, []
+    keymap = config.keymaps.new(name="Pose")
+    monkeypatch.setattr("rna_keymap_ui.draw_kmi", lambda *_given: None)
+    preferences.draw_keys(Layout(found), config)
+    before = [text for _kind, text, _in in found]
+    assert before == ["Object Mode", "Pose"] and preferences.draw_keys(Layout(found), None) is None
+    other = keymap.keymap_items.new("object.delete", **additions.KEY)
+    preferences.draw_keys(Layout(found), config)
+    keymap.keymap_items.remove(other)
+    assert [text for _kind, text, _in in found[2:]] == [*before, "'Delete' has this key too"]
+
+
 def test_the_manual_has_a_place_for_every_operator_and_setting(extension):
     registration = sys.modules[f"{extension.__name__}.registration"]
     address, places = registration.manual_map()
@@ -90,7 +105,9 @@ def test_the_manual_has_a_place_for_every_operator_and_setting(extension):
 
     for name in dir(OPERATORS):
         assert found(f"bpy.ops.active_ragdoll.{name}") == [f"reference/#active_ragdoll.{name}"]
-    obj = rigs.human(bpy.context.scene)
-    for group in (obj.active_ragdoll, obj.pose.bones[0].active_ragdoll, obj.active_ragdoll.recovery):
+        for p in getattr(OPERATORS, name).get_rna_type().properties:
+            assert p.identifier == "rna_type" or found(f"bpy.types.ACTIVE_RAGDOLL_OT_{name}.{p.identifier}")
+    groups = [cls for cls in bpy.types.PropertyGroup.__subclasses__() if cls.__name__.startswith("ActiveRagdoll")]
+    for group in (*groups, preferences.ActiveRagdollPreferences):
         for p in group.bl_rna.properties:
-            assert p.is_runtime == bool(found(f"bpy.types.{group.bl_rna.identifier}.{p.identifier}")), p.identifier
+            assert not p.is_runtime or found(f"bpy.types.{group.bl_rna.identifier}.{p.identifier}"), p.identifier

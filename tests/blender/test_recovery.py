@@ -7,7 +7,7 @@ import pytest
 import falling
 import knock_outs
 import rigs
-from active_ragdoll.core.blender.physics import build, remove
+from active_ragdoll.core.blender.physics import remove
 from active_ragdoll.core.blender.run import records, simulate, write
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import effects
@@ -234,13 +234,3 @@ def test_tone_without_motors_asks_for_a_build_and_falls_as_a_rag_until_then(fres
     for _frame in simulate.frames(fresh_scene):
         pass
     assert any(part.motors for part in obj.active_ragdoll.parts)
-
-
-def test_what_has_no_posture_keeps_its_pose_as_well_as_it_can():
-    rig = rigs.load("own dog", 30)
-    group = rig.obj.active_ragdoll.recovery
-    group.enabled, group.tone, group.reflexes = True, 0.6, True
-    knock_outs.prepare(rig.scene, rig.obj, rig.first, rig.last, {rig.first + 2: "LIMP"})
-    build.rebuild(rig.obj, rig.scene)
-    poses = np.array(rigs.play(rig.scene, rig.first, rig.last, lambda: rigs.bodies(rig.obj)))
-    assert np.isfinite(poses).all() and rig.obj.active_ragdoll.state in ("LIMP", "SETTLING", "RECOVERING", "BLENDING")

@@ -8,20 +8,10 @@ import knock_outs
 import renders
 import rigs
 from active_ragdoll.core.blender.run import simulate
-from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.stack import stack_edits
 from hitting import add
 
 pytestmark = pytest.mark.blender_version
-
-
-def test_recovery_taken_away_in_mid_shot_is_told_and_the_run_goes_on(fresh_scene):
-    obj = knock_outs.human(fresh_scene, 100)
-    rigs.play(fresh_scene, 1, 39)
-    obj.active_ragdoll.recovery.enabled = False
-    rigs.play(fresh_scene, 40, 100)
-    assert STATE.runs[fresh_scene.name].frame == 100
-    assert any("gets up in its animation's own place" in text for text in STATE.warnings["Human"])
 
 
 @pytest.mark.parametrize(("impulse", "phase", "starts"), ((150.0, "LIMP", "ANIMATED"), (20.0, "ACTIVE", "ACTIVE")))
@@ -93,28 +83,3 @@ def test_states_and_poses_are_there_after_loading_and_a_still_render_leaves_them
     bpy.ops.render.render()
     assert scene.frame_current == 20 and obj.active_ragdoll.state == states[20] == "LIMP"
     assert np.abs(rigs.pose(obj) - shown[20]).max() < 1e-4
-
-
-def test_undo_in_mid_shot_breaks_the_run_and_from_the_first_frame_on_it_is_the_same(knocked_out):
-    """Undo and redo while it lies, and while it gets up."""
-    paths, shown, states = knocked_out
-    scene, obj = _open(paths["live"])
-    for frame in (20, 40):
-        bpy.ops.ed.undo_push(message="before")
-        rigs.step(scene, range(1, frame + 1))
-        assert obj.active_ragdoll.state == states[frame]
-        obj.active_ragdoll.recovery.rest_speed = 0.9
-        bpy.ops.ed.undo_push(message="edit")
-        bpy.ops.ed.undo()
-        scene, obj = bpy.context.scene, bpy.data.objects["Human"]
-        assert obj.active_ragdoll.run_state == "BROKEN" and obj.active_ragdoll.recovery.rest_speed < 0.9
-        scene.frame_set(frame + 1)
-        assert np.isfinite(rigs.pose(obj)).all() and scene.name not in STATE.runs
-        bpy.ops.ed.redo()
-        bpy.ops.ed.undo()
-        scene, obj = bpy.context.scene, bpy.data.objects["Human"]
-        for now in range(1, LAST + 1):
-            scene.frame_set(now)
-            if now in FRAMES:
-                assert obj.active_ragdoll.state == states[now], now
-                assert np.abs(rigs.pose(obj) - shown[now]).max() < 1e-6, now

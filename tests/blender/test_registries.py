@@ -1,13 +1,10 @@
 """A drive and a kind of stack entry of the test's own: added through the public registries alone, and gone again."""
 
-from types import SimpleNamespace
-
 import bpy
 import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender.interface import bone_field
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.settings.declare import STACK, STACK_VALUE, flag, share, text
 from active_ragdoll.core.blender.stack import entries
@@ -81,28 +78,23 @@ class Nods(entries.ListKind):
     step = Nod
 
     def draw(self, layout, obj, item):
-        bone_field(layout, obj, item, "bone")
+        layout.prop_search(item, "bone", obj.data, "bones")
         layout.prop(item, "weight")
 
 
 @pytest.fixture
 def registered(extension):
-    """Both, while a test runs; a second call takes them away before it ends."""
+    """Both, while a test runs."""
     law, kind = Elastic(), Nods()
-
-    def remove():
-        if law in drives.LAWS:
-            extension.unregister()
-            drives.LAWS.remove(law)
-            entries.unregister(kind)
-            extension.register()
-
     extension.unregister()
     drives.LAWS.append(law)
     entries.register(kind)
     extension.register()
-    yield SimpleNamespace(remove=remove)
-    remove()
+    yield
+    extension.unregister()
+    drives.LAWS.remove(law)
+    entries.unregister(kind)
+    extension.register()
 
 
 def _distances(obj, scene) -> np.ndarray:
@@ -153,22 +145,3 @@ def test_an_entry_of_ones_own_turns_a_bone_and_is_led_by_physics(registered, fre
     assert np.radians(rigs.angles(rigs.pose(obj), plain))[head] == pytest.approx(TURN, abs=0.03)
     assert bpy.ops.active_ragdoll.motion_remove(what="nods") == {"FINISHED"}
     assert obj.active_ragdoll.target_armature is None, "with its last entry the stack goes"
-
-
-def test_nothing_of_them_is_left(registered, fresh_scene):
-    obj = rigs.swinging_human(fresh_scene, 1, LAST)
-    settings = obj.active_ragdoll
-    build.build(obj, fresh_scene)
-    usual = _distances(obj, fresh_scene)
-    settings.drive = "ELASTIC"
-    bpy.context.view_layer.objects.active = obj
-    bpy.ops.active_ragdoll.remove()
-    registered.remove()
-    for name in ("elasticity", "nods", "active_nod"):
-        assert not hasattr(obj.active_ragdoll, name)
-    assert not hasattr(obj.pose.bones["head"].active_ragdoll, "elasticity_scale")
-    assert not hasattr(bpy.types, "ACTIVE_RAGDOLL_PT_nods")
-    with pytest.raises(TypeError):
-        bpy.ops.active_ragdoll.motion_add(what="nods")
-    build.build(obj, fresh_scene)  # the drive that was chosen is unknown now: the default one serves
-    assert np.array_equal(_distances(obj, fresh_scene), usual)

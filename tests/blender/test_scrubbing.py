@@ -3,7 +3,6 @@
 import bpy
 import numpy as np
 import pytest
-from mathutils import Matrix
 
 import rigs
 from active_ragdoll.core.blender.physics import build
@@ -15,14 +14,12 @@ pytestmark = pytest.mark.blender_version
 FIRST, LAST = 5, 44
 
 
-def _shot(scene, soft=0.3, place=None):
+def _shot(scene):
     """A soft swinging human and its animation by frame."""
     obj = rigs.swinging_human(scene, FIRST, LAST)
-    if place is not None:
-        place(obj, scene)
     expected = rigs.animation(obj, range(FIRST - 4, LAST + 20))
     build.build(obj, scene)
-    obj.active_ragdoll.rotation_weight, obj.active_ragdoll.translation_weight = soft, soft
+    rigs.set_weights(obj, 0.3)
     return obj, expected
 
 
@@ -51,13 +48,18 @@ def _simulated(scene, obj) -> dict:
 ORDER = (*range(LAST, FIRST - 1, -1), 20, 9, 41, *range(FIRST, LAST + 1), 30, 7)
 
 
-def test_after_simulate_all_can_be_scrubbed_both_ways_also_without_the_extension(scene, tmp_path):
-    """Then handlers are taken out, the file is saved and loaded."""
+def test_after_simulate_all_can_be_scrubbed_both_ways(scene):
     obj, expected = _shot(scene)
     simulated = _simulated(scene, obj)
     assert np.abs(simulated[LAST] - expected[LAST]).max() > 0.02
     assert obj.active_ragdoll.state == "CACHED"
     rigs.check_shown(scene, obj, simulated, ORDER, 1e-5)
+
+
+def test_the_cache_plays_without_the_extension(scene, tmp_path):
+    """Handlers taken out, file saved and loaded. (Scrubbed before, 4.2 now and then crashes at the load.)"""
+    obj, _expected = _shot(scene)
+    simulated = _simulated(scene, obj)
     path = str(tmp_path / "shot.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path)
     handlers.remove()
@@ -69,24 +71,22 @@ def test_after_simulate_all_can_be_scrubbed_both_ways_also_without_the_extension
         handlers.add()
 
 
-def _parented(obj, scene):
-    parent = rigs.empty(scene, "Carrier")
-    parent.scale = (2.0, 2.0, 2.0)
-    parent.rotation_euler = (0.3, 0.1, 0.7)
-    rigs.key(parent, "location", {FIRST - 4: (0.0, 0.0, 0.0), LAST: (2.0, 0.0, 0.0)})
-    obj.parent = parent
-    obj.matrix_parent_inverse = Matrix.Rotation(0.5, 4, "X")
-    rigs.key(obj, "rotation_euler", {FIRST - 4: (0.0, 0.0, 0.0), LAST: (0.0, 0.0, 1.2)})
+def test_follow_positions_has_bones_where_their_bodies_are(scene):
+    """Live and cached; with the rotation alone gaps of joints are not seen."""
+    obj = rigs.ragdoll(scene, 12, 0.3, stretch=True)
 
+    def apart() -> float:
+        graph, posed = bpy.context.view_layer.depsgraph, rigs.pose(obj)[:, :3, 3]
+        parts = ((p.bone, p.anchor.evaluated_get(graph).matrix_world.translation) for p in obj.active_ragdoll.parts)
+        return max(np.abs(posed[obj.data.bones.find(bone)] - place).max() for bone, place in parts)
 
-def test_an_object_that_moves(scene):
-    obj, expected = _shot(scene, soft=1.0, place=_parented)
-    way = np.linalg.norm(expected[LAST][0, :3, 3] - expected[FIRST][0, :3, 3])
-    assert way > 0.5
-    simulated = _simulated(scene, obj)
-    for frame in (FIRST, FIRST + 1, 20, LAST):
-        assert np.linalg.norm(simulated[frame][:, :3, 3] - expected[frame][:, :3, 3], axis=1).max() < 0.01, frame
-    rigs.check_shown(scene, obj, simulated, ORDER[::3], 1e-5)
+    for least, most in ((0.0, 1e-6), (2e-5, 1e-2)):
+        live = max(rigs.play(scene, 1, 12, apart))
+        list(simulate.frames(scene))
+        scene.frame_set(12)
+        assert least <= max(live, apart()) <= most
+        obj.active_ragdoll.stretch = False
+        build.build(obj, scene)
 
 
 def test_physics_blend(scene):
@@ -108,12 +108,6 @@ def test_physics_blend(scene):
 END = 8
 
 
-def shot_of(scene):
-    obj = rigs.ragdoll(scene, END)
-    rigs.play(scene, 1, END)
-    return obj
-
-
 def shown_by(scene, obj, way):
     """Poses and bodies by frame, of a live or of a simulated run."""
     frames = simulate.frames(scene) if way == "simulated" else range(1, END + 1)
@@ -129,7 +123,8 @@ def shown_by(scene, obj, way):
 @pytest.mark.parametrize("way", ("live", "simulated"))
 def test_a_character_moved_after_the_build_plays_there(scene, way):
     """At full weight it is where its animation is, and so are its bodies."""
-    obj = shot_of(scene)
+    obj = rigs.ragdoll(scene, END)
+    rigs.play(scene, 1, END)
     before, bodies = shown_by(scene, obj, way)
     scene.frame_set(1)
     old = np.array(obj.matrix_world)

@@ -6,7 +6,7 @@ import pytest
 from mathutils import Quaternion
 
 import rigs
-from active_ragdoll.core.blender.physics import build, built, collision, remove
+from active_ragdoll.core.blender.physics import build, built, remove
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.errors import RagdollError
 
@@ -99,20 +99,6 @@ def test_props_floors_and_their_own_layers():
     list(simulate.frames(scene))
     layers = [list(part.body.rigid_body.collision_collections) for part in other.active_ragdoll.parts]
     assert all(own == [i == 0 for i in range(20)] for own in layers), "who is left needs no other layers"
-
-
-def test_a_floor_that_comes_after_the_build_holds_a_live_run():
-    """Played without the button that simulates; its own layers stay as they are."""
-    scene = scene_of()
-    scene.gravity = (0.0, 0.0, -9.81)
-    obj = thrown(scene, "One", (0.0, 0.0, 0.0), 0.0)
-    low = rigs.bodies(obj)[:, 2, 3].min()
-    floor = rigs.box(scene, "Floor", (20, 20, 1), (0, 0, low - 0.9), passive=True)
-    layers = list(floor.rigid_body.collision_collections)
-    places = np.array(rigs.play(scene, 1, LAST, lambda: rigs.bodies(obj)[:, 2, 3]))
-    fallen = 0.5 * 9.81 * ((LAST - 1) / rigs.FPS) ** 2
-    assert places.min() > low - 0.5 > places[0].min() - 0.2 * fallen
-    assert list(floor.rigid_body.collision_collections) == layers and collision.SAVED not in floor
 
 
 def test_nothing_is_touched_before_the_first_frame(fresh_scene):

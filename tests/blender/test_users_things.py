@@ -31,42 +31,22 @@ def _prop(collection):
     return made
 
 
-def _in_the_collection(scene, obj):
-    return _prop(obj.active_ragdoll.collection)
-
-
-def _among_the_bodies(scene, obj):
-    made = _prop(obj.active_ragdoll.bodies)
-    scene.collection.objects.link(made)
-    return made
-
-
-def _with_a_body_s_mesh(scene, obj):
-    made = bpy.data.objects.new("Shown", rigs.part(obj, "spine").body.data)
-    scene.collection.objects.link(made)
-    return made
-
-
-def _in_an_inner_collection(scene, obj):
-    inner = bpy.data.collections.new("Mine")
-    obj.active_ragdoll.collection.children.link(inner)
-    return _prop(inner)
-
-
-def _the_character_itself(scene, obj):
-    obj.active_ragdoll.collection.objects.link(obj)
+def _things(scene, obj) -> list:
+    """Among its bodies, with a body's mesh, in its collection and in an inner one; the character itself."""
+    own, inner = obj.active_ragdoll, bpy.data.collections.new("Mine")
+    own.collection.children.link(inner)
+    made = [_prop(own.bodies), bpy.data.objects.new("Shown", rigs.part(obj, "spine").body.data)]
+    for each in made:
+        scene.collection.objects.link(each)
+    own.collection.objects.link(obj)
     scene.collection.objects.unlink(obj)
-    return obj
-
-
-CASES = (_in_the_collection, _among_the_bodies, _with_a_body_s_mesh, _in_an_inner_collection, _the_character_itself)
+    return [_prop(own.collection), *made, _prop(inner), obj]
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_it_stays_in_the_scene(shot, way):
     scene, obj = shot
-    things = [put(scene, obj) for put in CASES]
-    names = [(thing.name, thing.data.name) for thing in things]
+    names = [(thing.name, thing.data.name) for thing in _things(scene, obj)]
     WAYS[way](obj, scene)
     for name, data in names:
         kept = bpy.data.objects[name]

@@ -16,10 +16,6 @@ pytestmark = [pytest.mark.blender_version, pytest.mark.own_process]
 LENGTH = 11
 
 
-def _one(scene):
-    pass
-
-
 def _second_unseen(scene):
     scene.view_layers.new("Second")
 
@@ -46,27 +42,13 @@ def _window_elsewhere(scene):
     bpy.context.window.scene = bpy.data.scenes.new("Other")
 
 
-def _first_removed(scene):
-    """The one that the window then shows has never been evaluated."""
-    scene.view_layers.new("Second")
-    scene.view_layers.remove(scene.view_layers[0])
-
-
-def _renamed_first(scene):
-    _all_can_step(scene)
-    scene.view_layers[0].name = "Main"
-
-
-def _character(first: int, layers, early: bool = True):
+def _character(first: int, layers):
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     scene = bpy.context.scene
     obj = rigs.swinging_human(scene, first, first + LENGTH)
-    if early:
-        layers(scene)
-    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.3
+    layers(scene)
+    rigs.set_weights(obj, 0.3)
     build.build(obj, scene)
-    if not early:
-        layers(scene)
     return scene, obj
 
 
@@ -94,11 +76,7 @@ def _simulated(scene, obj) -> np.ndarray:
 
 def _baked(scene, obj) -> np.ndarray:
     list(bake.bake_frames(obj, scene))
-    found = []
-    for frame in range(scene.frame_start, scene.frame_end + 1):
-        scene.frame_set(frame)
-        found.append(_shown(scene, obj))
-    return np.array(found)
+    return np.array(rigs.step(scene, range(scene.frame_start, scene.frame_end + 1), lambda: _shown(scene, obj)))
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +86,7 @@ def expected():
 
     def of(first: int) -> tuple:
         if first not in found:
-            scene, obj = _character(first, _one)
+            scene, obj = _character(first, lambda scene: None)
             found[first] = _live(scene, obj, first), _simulated(scene, obj), _baked(scene, obj)
         return found[first]
 
@@ -137,12 +115,6 @@ def test_frame_0_is_refused_where_another_layer_would_step_it():
     assert len(list(simulate.frames(scene))) == LENGTH - 5
 
 
-@pytest.mark.parametrize("layers", (_all_can_step, _renamed_first, _first_removed))
-def test_layers_made_after_the_build(expected, layers):
-    scene, obj = _character(1, layers, early=False)
-    assert np.array_equal(_live(scene, obj, 1), expected(1)[0])
-
-
 def test_all_layers_show_the_physics():
     """They read what the one has stepped.
 
@@ -160,32 +132,18 @@ def test_all_layers_show_the_physics():
     alike(6)
 
 
-def test_a_step_from_the_first_frame_without_a_run(expected):
-    scene, obj = _character(1, _second_in_the_window)
-    found = rigs.play(scene, 2, 1 + LENGTH, lambda: _shown(scene, obj))
-    assert np.array_equal(np.array(found), expected(1)[0][1:])
-
-
-def test_another_layer_is_shown_in_mid_shot(expected):
-    scene, obj = _character(1, _second_unseen)
-
-    def switch(frame):
-        if frame == 5:
-            bpy.context.window.view_layer = scene.view_layers["Second"]
-            scene.view_layers["Second"].update()
-
-    assert np.array_equal(_live(scene, obj, 1, switch), expected(1)[0])
-    assert np.array_equal(_live(scene, obj, 1), expected(1)[0])
-
-
-def test_another_layer_is_evaluated_first(expected):
+@pytest.mark.parametrize(("layers", "at"), ((_second_unseen, (5,)), (_all_can_step, range(1, LENGTH + 2))))
+def test_another_layer_is_shown_in_mid_shot_or_evaluated_first(expected, layers, at):
     """As by playback in a window of its own: the frame changes there, and the other follows."""
-    scene, obj = _character(1, _all_can_step)
+    wanted, (scene, obj) = expected(1)[0], _character(1, layers)
 
     def ahead(frame):
-        scene.view_layers["Second"].update()
+        if frame in at:
+            bpy.context.window.view_layer = scene.view_layers["Second" if len(at) == 1 else 0]
+            scene.view_layers["Second"].update()
 
-    assert np.array_equal(_live(scene, obj, 1, ahead), expected(1)[0])
+    assert np.array_equal(_live(scene, obj, 1, ahead), wanted)
+    assert np.array_equal(_live(scene, obj, 1), wanted)
 
 
 @pytest.mark.parametrize("change", ("removed", "renamed"))
@@ -200,8 +158,7 @@ def test_the_layer_that_steps_is_lost(expected, change):
     else:
         bpy.context.window.view_layer = scene.view_layers[0]
         scene.view_layers.remove(scene.view_layers["Second"])
-    for frame in range(7, 12):
-        scene.frame_set(frame)
+    rigs.step(scene, range(7, 12))
     assert "view layer" in STATE.messages[scene.name]
     assert np.array_equal(_live(scene, obj, 1), expected(1)[0])
 

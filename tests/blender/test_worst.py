@@ -22,15 +22,6 @@ def _summary(obj, scene) -> dict:
     return found.summary()
 
 
-def _block(scene, top: float) -> bpy.types.Object:
-    """A passive block of 4 x 4 x 1 m whose top is at a height."""
-    bpy.ops.mesh.primitive_cube_add(size=1.0, location=(0.0, 0.0, top - 0.5))
-    block = bpy.context.object
-    block.name, block.scale = "Block", (4.0, 4.0, 1.0)
-    bpy.ops.rigidbody.object_add(type="PASSIVE")
-    return block
-
-
 def test_a_character_that_follows_in_the_air_has_nothing_to_tell(fresh_scene):
     obj = rigs.ragdoll(fresh_scene, LAST)
     found = _summary(obj, fresh_scene)
@@ -47,7 +38,7 @@ def test_a_block_that_is_entered_and_drives_that_fall_behind_are_told(fresh_scen
     fresh_scene.frame_set(1)
     shins = [rigs.part(obj, f"shin.{side}").body for side in "LR"]
     lowest = min((body.matrix_world @ vertex.co).z for body in shins for vertex in body.data.vertices)
-    _block(fresh_scene, lowest + 0.03)
+    rigs.box(fresh_scene, "Block", (4.0, 4.0, 1.0), (0.0, 0.0, lowest - 0.47), passive=True)
     rigs.set_weights(obj, 0.3)
     hit = obj.active_ragdoll.hits.add()
     hit.bone, hit.frame, hit.impulse = "head", 5, (0.0, 60.0, 0.0)

@@ -12,6 +12,13 @@ L, R, C = r.LEFT, r.RIGHT, r.CENTER
 TOES, TIPS = np.array((0.0, -0.13, -0.06)), np.array((0.0, -0.2, -0.06))  # from the ankle
 
 
+def ancestors(parents, bone):
+    """The bones above one, the nearest first."""
+    while parents[bone] >= 0:
+        bone = int(parents[bone])
+        yield bone
+
+
 @dataclass
 class Body:
     """Joints of a character, facing -Y, up Z."""
@@ -47,26 +54,20 @@ class Body:
 
 def body(table: dict, kind: str) -> Body:
     """From ``{bone: (role, side, parent, head, tail)}``; paired bones end in .L, their right twins are added."""
-    full = {}
-    for name, (role, side, parent, head, tail) in table.items():
-        full[name] = (role, side, parent, np.array(head, dtype=float), np.array(tail, dtype=float))
-    for name, (role, side, parent, head, tail) in list(full.items()):
+    full = dict(table)
+    for name, (role, side, parent, *ends) in table.items():
         if side == L:
-            mirror = np.array([-1.0, 1.0, 1.0])
-            twin = parent.replace(".L", ".R")
-            full[name.replace(".L", ".R")] = (role, R, twin, head * mirror, tail * mirror)
+            twins = ([-x, y, z] for x, y, z in ends)
+            full[name.replace(".L", ".R")] = (role, R, parent.replace(".L", ".R"), *twins)
     names = list(full)
-    parents = np.array([names.index(v[2]) if v[2] else -1 for v in full.values()])
+    found, sides, above, heads, tails = zip(*full.values())
+    parents = np.array([names.index(name) if name else -1 for name in above])
     order = np.zeros(len(names), dtype=int)
     for i, parent in enumerate(parents):
-        if parent >= 0 and full[names[i]][0] == full[names[parent]][0]:
+        if parent >= 0 and found[i] == found[parent]:
             order[i] = order[parent] + 1
-    anatomy = r.Anatomy(
-        tuple(v[0] for v in full.values()), tuple(v[1] for v in full.values()), order, kind, np.ones(len(names))
-    )
-    return Body(
-        names, anatomy, parents, np.array([v[3] for v in full.values()]), np.array([v[4] for v in full.values()])
-    )
+    anatomy = r.Anatomy(found, sides, order, kind, np.ones(len(names)))
+    return Body(names, anatomy, parents, np.array(heads, dtype=float), np.array(tails, dtype=float))
 
 
 def human(arms: float = 0.0, elbow: float = 0.0, knee: float = 0.0, toes: bool = True) -> Body:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+import anatomies
 import conventions
 import numpy as np
 
@@ -58,25 +59,20 @@ class Rig:
 def rig_of(convention: str) -> Rig:
     """A convention's bones on both sides, standing where a human's joints are."""
     pairs, text = conventions.ALL[convention]
-    lines = _depth_first(text)
-    both, sides, i = [], [], 0
-    while i < len(lines):
-        depth, name, _role = lines[i]
-        end = next((j for j in range(i + 1, len(lines)) if lines[j][0] <= depth), len(lines))
-        if _turned(name, pairs) == name:
-            both, sides, i = [*both, lines[i]], [*sides, CENTER], i + 1
-            continue
-        both += lines[i:end] + [(d, _turned(n, pairs), r) for d, n, r in lines[i:end]]
-        sides += [LEFT] * (end - i) + [RIGHT] * (end - i)
-        i = end
-    names = [name for _depth, name, _role in both]
-    found = [role for _depth, _name, role in both]
-    parents, stack = [], []
-    for depth, _name, _role in both:
-        while stack and both[stack[-1]][0] >= depth:
-            stack.pop()
-        parents.append(stack[-1] if stack else -1)
-        stack.append(len(parents) - 1)
+    role_of, children = _read(text)
+    names, parents, found, sides = [], [], [], []
+
+    def add(name: str, parent: int, side: str) -> None:
+        here = len(names)
+        names.append(_turned(name, pairs) if side == RIGHT else name)
+        parents.append(parent), found.append(role_of[name]), sides.append(side)
+        for child in children[name]:
+            paired = side == CENTER and _turned(child, pairs) != child
+            for its in (LEFT, RIGHT) if paired else (side,):
+                add(child, here, its)
+
+    for root in children[None]:
+        add(root, -1, CENTER)
     heads = np.zeros((len(names), 3))
     for i, role in enumerate(found):
         if role in _PLACES:
@@ -87,7 +83,7 @@ def rig_of(convention: str) -> Rig:
             heads[i] = heads[parents[i]] + np.array((0.0, 0.03, 0.0 if role == "HELPER" else 0.01))
     for i, role in enumerate(found):
         if role == "TWIST":  # inside the bone it belongs to
-            limb = next(j for j in ancestors(parents, i) if found[j] in BODY)
+            limb = next(j for j in anatomies.ancestors(parents, i) if found[j] in BODY)
             following = next(j for j in range(len(names)) if found[j] == _NEXT[found[limb]] and sides[j] == sides[i])
             heads[i] = 0.5 * (heads[limb] + heads[following])
     tails = heads + np.array((0.0, 0.0, 0.05))
@@ -100,8 +96,8 @@ def rig_of(convention: str) -> Rig:
     return Rig(names, parents, heads, tails, found, sides)
 
 
-def _depth_first(text: str) -> list[tuple[int, str, str]]:
-    """(depth, name, role) of a list's bones, each before those that hang on it."""
+def _read(text: str) -> tuple[dict, dict]:
+    """Roles of a list's bones by name, and what hangs on each of them."""
     roles, children = {}, {None: []}
     for line in text.strip("\n").split("\n"):
         above = None
@@ -112,13 +108,7 @@ def _depth_first(text: str) -> list[tuple[int, str, str]]:
                     children[above].append(name)
                     roles[name], children[name] = role, []
                 above = name
-
-    def walked(names, depth):
-        for name in names:
-            yield depth, name, roles[name]
-            yield from walked(children[name], depth + 1)
-
-    return list(walked(children[None], 0))
+    return roles, children
 
 
 _NEXT = {"UPPER_ARM": "FOREARM", "FOREARM": "HAND", "THIGH": "SHANK", "SHANK": "FOOT"}
@@ -130,48 +120,22 @@ def _turned(name: str, pairs: tuple) -> str:
     return name
 
 
-def ancestors(parents, i):
-    while parents[i] >= 0:
-        i = parents[i]
-        yield i
-
-
 def place_in_chain(found, parents, i) -> int:
-    return sum(found[j] == found[i] for j in ancestors(parents, i))
+    return sum(found[j] == found[i] for j in anatomies.ancestors(parents, i))
 
 
 def _spread(role: str, name: str) -> np.ndarray:
-    places = {"ndex": -0.03, "inger1": -0.03, "inky": 0.03, "ittle": 0.03, "inger4": 0.03, "小": 0.03, "e5": 0.03}
+    places = {"ndex": -0.03, "inger1": -0.03, "inky": 0.03, "ittle": 0.03, "小": 0.03, "e5": 0.03}
     aside = next((y for word, y in places.items() if word in name), 0.0)
     return np.array((0.0, aside, 0.0) if role == "FINGER" else (aside, 0.0, 0.0) if role == "TOE" else (0.0, 0.0, 0.0))
 
 
-def dog():
-    """A dog of plain bones facing -Y: name, parent, head, role, side."""
-    table = [("hips", None, (0, 0.4, 0.5), "PELVIS", CENTER)]
-    table += [("spine1", "hips", (0, 0.2, 0.52), "SPINE", CENTER), ("spine2", "spine1", (0, 0, 0.52), "CHEST", CENTER)]
-    table += [("neck", "spine2", (0, -0.25, 0.55), "NECK", CENTER), ("head", "neck", (0, -0.4, 0.7), "HEAD", CENTER)]
-    for i in range(4):
-        parent = f"tail{i}" if i else "hips"
-        table.append((f"tail{i + 1}", parent, (0, 0.5 + 0.1 * i, 0.5 - 0.03 * i), "TAIL", CENTER))
-    for letter, x, side in (("L", 0.1, LEFT), ("R", -0.1, RIGHT)):
-        hind = (("thigh", (x, 0.38, 0.47)), ("shin", (x, 0.3, 0.3)), ("foot", (x, 0.45, 0.17)), ("toe", (x, 0.4, 0.02)))
-        fore = (("shoulder", (x / 2, -0.1, 0.55)), ("front_thigh", (x, -0.2, 0.42)), ("front_shin", (x, -0.12, 0.27)))
-        fore += (("front_foot", (x, -0.14, 0.08)), ("front_toe", (x, -0.17, 0.02)))
-        kinds = ("THIGH", "SHANK", "FOOT", "TOE"), ("CLAVICLE", "UPPER_ARM", "FOREARM", "HAND", "FINGER")
-        for start, chain, found in zip(("hips", "spine2"), (hind, fore), kinds, strict=True):
-            parent = start
-            for (name, head), role in zip(chain, found, strict=True):
-                table.append((f"{name}.{letter}", parent, head, role, side))
-                parent = f"{name}.{letter}"
-    own = [row[0] for row in table]
-    parents = [own.index(row[1]) if row[1] else -1 for row in table]
-    heads = np.array([row[2] for row in table], dtype=float)
-    tails = heads + np.array((0.0, -0.03, 0.0))
-    for i, parent in enumerate(parents):
-        if parent >= 0:
-            tails[parent] = heads[i]
-    return Rig(own, parents, heads, tails, [row[3] for row in table], [row[4] for row in table])
+def dog() -> Rig:
+    """A dog of plain bones facing -Y."""
+    body = anatomies.dog()
+    return Rig(
+        body.names, list(body.parents), body.heads, body.tails, list(body.anatomy.roles), list(body.anatomy.sides)
+    )
 
 
 def spider(named: str = "leg{pair}_{part}.{letter}", parts: int = 4) -> Rig:

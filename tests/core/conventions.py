@@ -82,7 +82,6 @@ Bip01 Neck > Bip01 L Clavicle | CLAVICLE > Bip01 L UpperArm | UPPER_ARM > Bip01 
 Bip01 L UpperArm > Bip01 L Forearm | FOREARM > Bip01 L ForeTwist | TWIST
 Bip01 L Forearm > Bip01 L Hand | HAND > Bip01 L Finger0, Bip01 L Finger01 | THUMB > Bip01 L Finger0Nub | HELPER
 Bip01 L Hand > Bip01 L Finger1, Bip01 L Finger11 | FINGER
-Bip01 L Hand > Bip01 L Finger4 | FINGER
 Bip01 Spine2 > Bip01 Prop1 | HELPER
 [Source]
 ValveBiped.Bip01_Pelvis | PELVIS
@@ -98,7 +97,6 @@ ValveBiped.Bip01_L_Forearm > ValveBiped.Bip01_L_Wrist | HELPER
 ValveBiped.Bip01_L_Forearm > ValveBiped.Bip01_L_Hand | HAND > ValveBiped.Anim_Attachment_LH | HELPER
 ValveBiped.Bip01_L_Hand > ValveBiped.Bip01_L_Finger0, ValveBiped.Bip01_L_Finger01, ValveBiped.Bip01_L_Finger02 | THUMB
 ValveBiped.Bip01_L_Hand > ValveBiped.Bip01_L_Finger1, ValveBiped.Bip01_L_Finger11, ValveBiped.Bip01_L_Finger12 | FINGER
-ValveBiped.Bip01_L_Hand > ValveBiped.Bip01_L_Finger4 | FINGER
 ValveBiped.Bip01_Pelvis > ValveBiped.Bip01_L_Thigh | THIGH > ValveBiped.Bip01_L_Calf | SHANK
 ValveBiped.Bip01_L_Calf > ValveBiped.Bip01_L_Foot | FOOT > ValveBiped.Bip01_L_Toe0 | TOE
 [MakeHuman default]
@@ -128,8 +126,6 @@ chest > head | HEAD
 hips > upperleg.l | THIGH > lowerleg.l | SHANK > foot.l | FOOT > toes.l | TOE
 root > kneeIK.l | HELPER
 root > control-toe-roll.l, control-heel-roll.l, control-foot-roll.l, IK-foot.l | HELPER
-root > elbowIK.l | HELPER
-root > handIK.l | HELPER
 [CMU]
 Hips | PELVIS > LeftHipJoint | HELPER > LeftUpLeg | THIGH > LeftLeg | SHANK > LeftFoot | FOOT
 LeftFoot > LeftToeBase | TOE

@@ -62,18 +62,14 @@ def in_bone(rig: Rig, name: str, vector) -> tuple:
     return tuple(turned / rig.bind_scales[bone] / np.linalg.norm(turned / rig.bind_scales[bone]))
 
 
-def posed(rig: Rig, rng, amount: float = 0.2, lead: tuple = (), only=None) -> LocalPose:
+def posed(rig: Rig, rng, amount: float = 0.2, only=None) -> LocalPose:
     """The bind pose with every bone (or those named) turned by a random rotation vector of a size [rad]."""
-    count = len(rig.parents)
-    vectors = amount * rng.normal(size=(*lead, count, 3))
+    vectors = amount * rng.normal(size=(len(rig.parents), 3))
     if only is not None:
-        vectors[..., [i for i, name in enumerate(rig.skeleton.names) if name not in only], :] = 0
-    rotations = quaternion.multiply(rig.bind.rotations, quaternion.from_rotation_vector(vectors))
-    return LocalPose(
-        np.broadcast_to(rig.bind.positions, (*lead, count, 3)).copy(),
-        rotations,
-        np.broadcast_to(rig.bind.scales, (*lead, count, 3)).copy(),
-    )
+        vectors[[i for i, name in enumerate(rig.skeleton.names) if name not in only]] = 0
+    pose = rig.bind.copy()
+    pose.rotations = quaternion.multiply(pose.rotations, quaternion.from_rotation_vector(vectors))
+    return pose
 
 
 def shown(rig: Rig, pose: LocalPose, bone: int):

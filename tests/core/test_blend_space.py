@@ -14,15 +14,7 @@ from refusals import refuses
 
 from core import quaternion
 from core.errors import RagdollError
-from core.motion.blend_space import (
-    GRID,
-    WRAP,
-    Axis,
-    BlendSpace1D,
-    BlendSpace2D,
-    SpacePlayer,
-    yaw_pitch,
-)
+from core.motion.blend_space import GRID, WRAP, Axis, BlendSpace1D, BlendSpace2D, SpacePlayer, yaw_pitch
 from core.motion.clip import MESH, AdditivePose, Clip, additive_clip
 
 SKELETON = human()
@@ -31,10 +23,7 @@ FPS = 24.0
 SPEED = Axis("Speed", 0.0, 4.0)
 DIRECTION = Axis("Direction", -180.0, 180.0, WRAP)
 LEAN = Axis("Lean", -1.0, 1.0)
-
-
-def names(count):
-    return [f"s{i}" for i in range(count)]
+S = [f"s{i}" for i in range(10)]  # names of samples
 
 
 def delaunay(points):
@@ -48,8 +37,8 @@ def delaunay(points):
     return np.array(found)
 
 
-def plane(places, axes=(SPEED, LEAN), **more):
-    return BlendSpace2D(axes, names(len(places)), places, triangulate=delaunay, **more)
+def plane(places):
+    return BlendSpace2D((SPEED, LEAN), S[: len(places)], places, triangulate=delaunay)
 
 
 def weights_at(space, places):
@@ -57,16 +46,12 @@ def weights_at(space, places):
     return np.array([space.weights(*np.atleast_1d(place).tolist()) for place in places])
 
 
-def check_weights(weights):
-    assert weights.min() >= 0
-    np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-12)
-
-
 def check_continuous(space, start, end, count=200):
     """Where weights move most between neighbouring points of a way, they move less and less in between."""
     path = start + np.linspace(0, 1, count)[:, None] * (np.asarray(end) - start)
     found = weights_at(space, path)
-    check_weights(found)
+    assert found.min() >= 0
+    np.testing.assert_allclose(found.sum(axis=-1), 1, atol=1e-12)
     i = int(np.abs(np.diff(found, axis=0)).sum(axis=-1).argmax())
     low, high = path[i], path[i + 1]
     for _ in range(40):
@@ -94,14 +79,10 @@ def test_a_wrapped_line_goes_on_at_its_other_end():
     np.testing.assert_allclose(weights_at(two, [180, 175, -170]), [[0.5, 0.5], [0.25, 0.75], [1, 0]], atol=1e-12)
 
 
-def random_places(rng, count, low=(0.0, -1.0), high=(4.0, 1.0)):
-    return rng.uniform(low, high, (count, 2))
-
-
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 10))
 def test_a_plane_is_exact_at_samples_continuous_and_sums_to_1(seed, count):
     rng = np.random.default_rng(seed)
-    places = random_places(rng, count)
+    places = rng.uniform((0.0, -1.0), (4.0, 1.0), (count, 2))
     space = plane(places)
     np.testing.assert_array_equal(weights_at(space, places), np.eye(count))
     check_continuous(space, *rng.uniform([-1, -2], [5, 2], (2, 2)))
@@ -123,12 +104,12 @@ def test_outside_the_nearest_edge_counts():
 
 def test_a_regular_grid_is_bilinear():
     u, v = np.meshgrid([0.0, 2.0, 4.0], [-1.0, 1.0])
-    space = BlendSpace2D((SPEED, LEAN), names(6), np.stack([u.ravel(), v.ravel()], -1), GRID)
+    space = BlendSpace2D((SPEED, LEAN), S[:6], np.stack([u.ravel(), v.ravel()], -1), GRID)
     np.testing.assert_array_equal(weights_at(space, np.stack([u.ravel(), v.ravel()], -1)), np.eye(6))
     expected = np.outer([0.25, 0.75], [0.5, 0.5, 0]).ravel()
     np.testing.assert_allclose(space.weights(1.0, 0.5), expected, atol=1e-12)
     check_continuous(space, np.array([-1.0, -2.0]), [5.0, 2.0])
-    ring = BlendSpace2D((DIRECTION, LEAN), names(3), [[-120, 0], [0, 0], [120, 0]], GRID)
+    ring = BlendSpace2D((DIRECTION, LEAN), S[:3], [[-120, 0], [0, 0], [120, 0]], GRID)
     np.testing.assert_allclose(weights_at(ring, [[180, 0.3], [-180, -1]]), [[0.5, 0, 0.5]] * 2, atol=1e-9)
 
 
@@ -140,9 +121,9 @@ def test_bad_spaces_are_refused_by_name():
     refuses('"b" and "c" are at one place', BlendSpace2D, (SPEED, LEAN), ["a", "b", "c"], [[0, 0], [1, 0.5], [1, 0.5]])
     refuses('"run" is at 5 on axis "Speed"', BlendSpace1D, SPEED, ["run"], [5])
     with pytest.raises(RagdollError, match='"s0", "s1", "s2" are on one line'):
-        BlendSpace2D((SPEED, LEAN), names(3), [[0, 0], [1, 0], [2, 0]], triangulate=lambda _points: [])
+        BlendSpace2D((SPEED, LEAN), S[:3], [[0, 0], [1, 0], [2, 0]], triangulate=lambda _points: [])
     with pytest.raises(RagdollError, match='no sample where "Speed" is 4 and "Lean" is 1'):
-        BlendSpace2D((SPEED, LEAN), names(3), [[0, -1], [4, -1], [0, 1]], GRID)
+        BlendSpace2D((SPEED, LEAN), S[:3], [[0, -1], [4, -1], [0, 1]], GRID)
     space = plane([[0, -1], [4, -1], [0, 1]])
     refuses('input of axis "Lean" is not a number', space.weights, 1.0, np.nan)
     refuses('input of axis "Direction" is not a number', BlendSpace1D(DIRECTION, ["a"], [0]).weights, np.inf)
@@ -153,24 +134,16 @@ def cycle(name: str, frames: int) -> Clip:
     return random_clip(np.random.default_rng(0), SKELETON, frames, FPS, name)
 
 
-def player(smoothing: float = 0.0, ends: str = "CLAMP", **more) -> SpacePlayer:
-    space = BlendSpace1D(Axis("speed", 0.0, 4.0, ends), ["walk", "run"], [0.0, 2.0 if ends == "WRAP" else 4.0])
-    return SpacePlayer("S", space, [cycle("walk", 25), cycle("run", 13)], smoothing=(smoothing,), **more)
-
-
-def stepped(player: SpacePlayer, inputs, fps: float = FPS):
-    state = None
-    for i, value in enumerate(inputs):
-        state = player.step(state, (value,), i / fps)
-    return state
+GAIT = SpacePlayer("S", BlendSpace1D(SPEED, ["walk", "run"], [0.0, 4.0]), [cycle("walk", 25), cycle("run", 13)])
 
 
 def test_the_phase_is_the_integral_of_the_rate():
-    state = stepped(player(), [0.0] * 25)
-    assert np.isclose(state.phase, 1.0)  # a second of the walk, which takes one
-    assert np.isclose(stepped(player(), [4.0] * 25).phase, 2.0)  # the run takes half a second
-    rising = stepped(player(), np.linspace(0.0, 4.0, 25))
-    assert np.isclose(rising.phase, 1.5, atol=1e-3)
+    # A second of the walk, which takes one; of the run, which takes half of one; of what goes from one to the other.
+    for inputs, phase in (([0.0] * 25, 1.0), ([4.0] * 25, 2.0), (np.linspace(0.0, 4.0, 25), 1.5)):
+        state = None
+        for i, value in enumerate(inputs):
+            state = GAIT.step(state, (value,), i / FPS)
+        assert np.isclose(state.phase, phase, rtol=1e-5, atol=1e-3 if phase == 1.5 else 1e-8)
 
 
 def test_a_direction_goes_the_short_way_over_its_ends():
@@ -220,14 +193,13 @@ def test_aims_are_given_back_at_their_places_and_keep_no_state_without_smoothing
         assert pose.space == MESH
         expected = turned(*place).poses.rotations[0]
         assert quaternion.angle_between(pose.rotations, expected).max() < 1e-12
-    assert not AIM.keeps_state and player().keeps_state
+    assert not AIM.keeps_state and GAIT.keeps_state
     line = BlendSpace1D(YAW, ["a", "b"], [-90.0, 90.0])
     ends = [turned(-90, 0), turned(90, 0)]
     assert SpacePlayer("A", line, ends, aim=True, smoothing=(0.1,)).keeps_state
     half = SpacePlayer("A", line, ends, aim=True)
-    assert (
-        quaternion.angle_between(half.pose(half.step(None, (0.0,), 0.0)).rotations, quaternion.identity()).max() < 1e-9
-    )
+    middle = half.pose(half.step(None, (0.0,), 0.0)).rotations
+    assert quaternion.angle_between(middle, quaternion.identity()).max() < 1e-9
 
 
 def test_yaw_and_pitch_turn_forward_to_the_target():

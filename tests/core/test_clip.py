@@ -1,6 +1,6 @@
 """Clips, what is added of them, and their phases: clips of different lengths keep step, and time is exact."""
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 import pytest
@@ -101,20 +101,13 @@ def test_rotations_times_the_inverse_of_the_base_s_are_the_weighted_difference(s
     np.testing.assert_allclose(result.scales / base.scales, 1 + weight * additive.scales, atol=1e-12)
 
 
-def spine_turn(rng, angle=0.6, axis=(0.3, -0.8, 0.5)):
-    """Base, and a pose whose spine alone is turned in the armature's space, its children's directions kept or not."""
-    base = random_pose(rng, (COUNT,), scaled=False)
-    turned = base.copy()
-    spine = SKELETON.index("spine")
-    turned.rotations[spine] = quaternion.multiply(quaternion.from_axis_angle(axis, angle), base.rotations[spine])
-    return base, turned, angle
-
-
 def test_a_local_spine_turn_carries_the_arms_by_its_angle_and_a_mesh_space_one_leaves_them():
     rng = np.random.default_rng(0)
-    base, turned, angle = spine_turn(rng)
-    below = random_pose(rng, (COUNT,), scaled=False)
+    base, below = (random_pose(rng, (COUNT,), scaled=False) for _ in range(2))
     arm, spine, thigh = (SKELETON.index(name) for name in ("arm.L", "spine", "thigh.L"))
+    turned, angle = base.copy(), 0.6
+    turn = quaternion.from_axis_angle((0.3, -0.8, 0.5), angle)
+    turned.rotations[spine] = quaternion.multiply(turn, base.rotations[spine])
 
     local = apply_additive(SKELETON, below, make_additive(SKELETON, turned, base, LOCAL))
     moved = quaternion.angle_between(model_rotations(local), model_rotations(below))
@@ -122,7 +115,7 @@ def test_a_local_spine_turn_carries_the_arms_by_its_angle_and_a_mesh_space_one_l
     assert moved[thigh] < 1e-9
 
     mesh = AdditivePose(np.zeros((COUNT, 3)), quaternion.identity((COUNT,)), np.zeros((COUNT, 3)), MESH)
-    mesh.rotations[spine] = quaternion.from_axis_angle([0.3, -0.8, 0.5], angle)
+    mesh.rotations[spine] = turn
     result = apply_additive(SKELETON, below, mesh)
     moved = np.degrees(quaternion.angle_between(model_rotations(result), model_rotations(below)))
     assert moved[spine] == pytest.approx(np.degrees(angle), abs=1e-6)
@@ -135,11 +128,6 @@ def test_a_base_without_size_is_refused_by_name():
     base.scales[SKELETON.index("chest"), 1] = 0.0
     with pytest.raises(RagdollError, match='"chest" has a scale of 0'):
         make_additive(SKELETON, pose, base)
-
-
-def times_at(group, phases):
-    """Times within the clips [phases, k]."""
-    return np.array([group.clip_times(phase) for phase in phases])
 
 
 def cycle(name, seconds, markers=(), fps=24.0):
@@ -188,9 +176,9 @@ def test_by_markers_a_clip_that_stands_still_goes_evenly_through_its_own_length(
     phases = np.linspace(0.0, 3.0, 31)
     for clips, own in (((idle, walk), 0), ((walk, idle), 1)):
         group = SyncGroup(clips, method=MARKERS)
-        times = times_at(group, phases)
+        times = np.array([group.clip_times(phase) for phase in phases])
         assert np.allclose(times[:, own], phases % 1.0 * 2.0, atol=1e-12)
-        alone = times_at(SyncGroup([walk], method=MARKERS), phases)[:, 0]
+        alone = [SyncGroup([walk], method=MARKERS).clip_times(phase)[0] for phase in phases]
         assert np.allclose(times[:, 1 - own], alone, atol=1e-12)
         assert np.isclose(group.rate(np.eye(2)[own]), 0.5) and np.isclose(group.rate(np.eye(2)[1 - own]), 1.0)
 
@@ -210,10 +198,8 @@ def test_bad_groups_are_refused_by_name():
 
 def smoothed(values, seconds, step):
     """The answer to an input at every frame."""
-    result = [values[0]]
-    for before, after in pairwise(values):
-        result.append(smooth_step(result[-1], before, after, seconds, step))
-    return np.array(result)
+    steps = accumulate(pairwise(values), lambda now, ends: smooth_step(now, *ends, seconds, step), initial=values[0])
+    return np.array([*steps])
 
 
 @given(seed=st.integers(0, 2**32 - 1), seconds=st.floats(0.01, 5), finer=st.integers(2, 9))

@@ -69,14 +69,7 @@ def test_separating_leaves_the_part_that_is_not_met():
     found = split(*boot())[1]
     wall = Shape(BOX, np.array([0.0, -0.29, 0.0]), np.eye(3), np.array([0.2, 0.06, 0.2]))
     solids = [found, wall]
-    left = overlap.separate(
-        solids,
-        *(np.array([0]), np.array([1])),
-        gap=0.001,
-        may_overlap=np.array([False]),
-        twins=np.full(2, -1),
-        points=[boot()[0], None],
-    )
+    left = overlap.separate(solids, [0], [1], gap=0.001, may_overlap=[False], points=[boot()[0], None])
     assert not left and overlap.depths(solids, [0], [1])[0] <= 0.0
     assert solids[0].kind == COMPOUND and len(solids[0].pieces) == 2
     assert solids[0].pieces[0].volume() == pytest.approx(found.pieces[0].volume())
@@ -105,14 +98,12 @@ def test_bodies_with_merged_feet(kind):
     kinds = ["AUTO"] * 7
     kinds[2] = kinds[5] = kind
     turns = np.tile(np.eye(3), (7, 1, 1))
-    points = np.concatenate([own for own in legs() if own is not None])
-    bones = np.repeat(np.arange(7), [0 if own is None else len(own) for own in legs()])
+    points, bones = np.concatenate(legs()), np.repeat(np.arange(7), [len(own) for own in legs()])
     skin = Skin(points, np.arange(len(points)), bones, np.ones(len(points)), 7)
     plan = shapes.plan_bodies(HEADS, TAILS, turns, PARENTS, simulated, kinds, skin, np.eye(3), 1.0)
     made = plan.shapes
     rows = [int(np.flatnonzero(plan.bones == bone)[0]) for bone in (2, 5)]
-    expected = COMPOUND if kind == "AUTO" else kind
-    assert [plan.shapes[row].kind for row in rows] == [expected, expected]
+    assert [made[row].kind for row in rows] == [COMPOUND if kind == "AUTO" else kind] * 2
     assert not (overlap.depths(plan.shapes, *plan.strangers()) > 0.0).any()
     own = np.concatenate([legs()[2], legs()[3]])
     assert made[rows[0]].distance(own).max() < 1e-6
@@ -122,18 +113,6 @@ def test_bodies_with_merged_feet(kind):
 
 
 INERTIA_PARENTS = (-1, 0, 1, 0, 3)
-
-
-def points_of(size, rotation, center):
-    """Corners [8, 3] of a box of a third of a body's size: eight equal points there have its moments."""
-    corners = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]) * size / np.sqrt(12.0)
-    return corners @ rotation.T + center
-
-
-def tensor_of(points, masses, pivot):
-    away = points - pivot
-    squares = np.einsum("ki,ki->k", away, away)
-    return np.einsum("k,kij->ij", masses, squares[:, None, None] * np.eye(3) - away[:, :, None] * away[:, None, :])
 
 
 @pytest.mark.parametrize("place", (0.0, 1e4))
@@ -146,11 +125,13 @@ def test_carried_tensors_are_those_of_the_points(place):
     moments = fitting.own_moments(["BOX"] * count, sizes, masses)
     carries = joint_motors.descends(INERTIA_PARENTS)
     found = joint_motors.carried_tensors(masses, moments, rotations, centers, pivots, carries)
-    points = [points_of(sizes[i], rotations[i], centers[i]) for i in range(count)]
-    for joint in range(count):
-        inside = np.flatnonzero(carries[joint])
-        own = np.repeat(masses[inside] / 8.0, 8)
-        expected = tensor_of(np.concatenate([points[i] for i in inside]), own, pivots[joint])
+    # Eight equal points at the corners of a box of a third of a body's size have its moments.
+    corners = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]) * sizes[:, None] / np.sqrt(12.0)
+    points = corners @ rotations.swapaxes(1, 2) + centers[:, None]
+    for joint, inside in enumerate(carries):
+        away = (points[inside] - pivots[joint]).reshape(-1, 3)
+        squares = np.sum(away**2, axis=1)[:, None, None] * np.eye(3) - away[:, :, None] * away[:, None, :]
+        expected = np.einsum("k,kij->ij", np.repeat(masses[inside] / 8.0, 8), squares)
         assert np.allclose(found[joint], expected, rtol=1e-9, atol=1e-9)
 
 
@@ -168,6 +149,5 @@ def test_groups_of_one_character_share_no_layer_and_those_of_any_two_share_exact
         for other in range(overlap.CHARACTERS):
             common = own.astype(int) @ overlap.layers(other).T
             assert np.array_equal(common, 4 * np.eye(4) if other == slot else np.ones((4, 4)))
-    assert np.array_equal(
-        overlap.layers(overlap.CHARACTERS), overlap.layers(0)
-    )  # the sixth meets the first with like groups
+    # The sixth meets the first with like groups.
+    assert np.array_equal(overlap.layers(overlap.CHARACTERS), overlap.layers(0))

@@ -1,7 +1,7 @@
 """Graphs: stepped from the first frame, the same however a frame is reached, and refused where they cannot work."""
 
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 
 import numpy as np
 import pytest
@@ -68,12 +68,9 @@ def locomotion(**changes):
     return Graph(**{**settings, **changes})
 
 
-def run(graph, inputs, first_frame=0):
+def run(graph, inputs):
     """The states at all frames of a shot; the parameters of its first frame decide nothing yet."""
-    states = [graph.start(first_frame)]
-    for values in inputs[1:]:
-        states.append(graph.step(states[-1], values))
-    return states
+    return [*accumulate(inputs[1:], graph.step, initial=graph.start())]
 
 
 def shot(frames=185):
@@ -118,16 +115,9 @@ def test_blends_take_their_time_and_weights_sum_to_1():
 def test_an_interrupted_blend_goes_on_from_where_it_is():
     rng = np.random.default_rng(5)
     near, other = (PoseSource(near_pose(rng, IDLE.held, 0.3)) for _ in range(2))
-    graph = Graph(
-        "Three",
-        {"x": 0},
-        [State("a", IDLE), State("b", near), State("c", other)],
-        [
-            Transition("a", "b", (Condition("x", "==", 1),), 0.5),
-            Transition("b", "c", (Condition("x", "==", 2),), 0.5),
-            Transition("c", "a", (Condition("x", "==", 3),), 0.5),
-        ],
-    )
+    three = [State("a", IDLE), State("b", near), State("c", other)]
+    graph = Graph("Three", {"x": 0}, three, [Transition(*names, (Condition("x", "==", i),), 0.5)
+                                             for i, names in enumerate(("ab", "bc", "ca"), 1)])  # fmt: skip
     xs = [0] * 3 + [1] * 4 + [2] * 4 + [3] * 5 + [0] * 30
     states = run(graph, [{"x": x} for x in xs])
     poses = [graph.pose(s, IDLE.held) for s in states]
@@ -172,15 +162,10 @@ def test_graphs_that_cannot_work_are_refused_by_name():
 
 
 def test_a_graph_steps_once_a_frame_and_forgives_a_value_that_is_none():
-    source = SpaceSource(
-        SpacePlayer("S", BlendSpace1D(Axis("speed", 0.0, 4.0), ["walk", "run"], [0.0, 4.0]), [WALK, RUN])
-    )
-    graph = Graph(
-        "G",
-        {"go": 0.0},
-        [State("Still"), State("Move", source)],
-        [Transition("Still", "Move", (Condition("go", ">", 0.5),), 0.0)],
-    )
+    space = BlendSpace1D(Axis("speed", 0.0, 4.0), ["walk", "run"], [0.0, 4.0])
+    source = SpaceSource(SpacePlayer("S", space, [WALK, RUN]))
+    going = Transition("Still", "Move", (Condition("go", ">", 0.5),), 0.0)
+    graph = Graph("G", {"go": 0.0}, [State("Still"), State("Move", source)], [going])
     rig = Rig(SKELETON, random_pose(RNG, (len(SKELETON),), scaled=False))
     step = GraphPlayer(graph, {"S": source})
     step.read = lambda context, _pose: context

@@ -8,20 +8,19 @@ from convention_rigs import spider
 from core import quaternion
 from core.anatomy import roles
 from core.anatomy.joints import ANIMAL, joint_limits
-from core.ragdoll.joints import constraints, limits
 
 AHEAD, UP, LEFT = np.array((0.0, -1.0, 0.0)), np.array((0.0, 0.0, 1.0)), np.array((1.0, 0.0, 0.0))
 
 
-def _turned(joint, axis: int, angle: float) -> np.ndarray:
-    """The world rotation [4] of a turn about an axis of a joint's frame."""
-    return quaternion.from_axis_angle(joint.rotation[:, axis], angle)
+def _turned(joint, axis: int, angle: float, vector) -> np.ndarray:
+    """A vector [3] turned about an axis of a joint's frame."""
+    return quaternion.rotate(quaternion.from_axis_angle(joint.rotation[:, axis], angle), vector)
 
 
 def _end_moves(character, found, name: str, end: str, axis: int, angle: float) -> np.ndarray:
     """By what a turn of a bone about its joint moves the head of another bone [3]."""
     lever = character.heads[character.row(end)] - character.heads[character.row(name)]
-    return quaternion.rotate(_turned(found[name], axis, angle), lever) - lever
+    return _turned(found[name], axis, angle, lever) - lever
 
 
 @pytest.mark.parametrize("pose", ((0, 0, 0), (85, 0, 0), (45, 30, 20), (20, 80, 60)))
@@ -55,7 +54,7 @@ def test_the_knees_of_a_spider_bend_in_the_plane_of_their_leg_and_feet_come_in_u
         assert own.limit_max[0] - own.limit_min[0] > np.radians(60.0)
         assert abs(own.rotation[:, 0] @ out) < 0.02 * np.linalg.norm(out), rig.names[bone]
         lever = rig.tails[bone] - rig.heads[bone]
-        moved = quaternion.rotate(_turned(own, 0, 0.5 * own.limit_max[0]), lever) - lever
+        moved = _turned(own, 0, 0.5 * own.limit_max[0], lever) - lever
         assert moved @ out < 0.0, rig.names[bone]
 
 
@@ -83,12 +82,12 @@ def test_the_signs_of_every_human_joint():
     # Inversion (30) turns the sole inwards.
     foot = found["foot.L"]
     wide = 1 if foot.limit_max[1] > -foot.limit_min[1] else -1
-    assert quaternion.rotate(_turned(foot, 1, 0.3 * wide), -UP) @ LEFT < 0.0
+    assert _turned(foot, 1, 0.3 * wide, -UP) @ LEFT < 0.0
     assert sorted(np.degrees([foot.limit_max[1], -foot.limit_min[1]])) == pytest.approx([15.0, 30.0])
     # Radial deviation (20) takes the hand to the thumb's side, which is in front.
     own = found["hand.L"]
     narrow = 1 if own.limit_max[2] < -own.limit_min[2] else -1
-    assert quaternion.rotate(_turned(own, 2, 0.3 * narrow), own.rotation[:, 1]) @ AHEAD > own.rotation[:, 1] @ AHEAD
+    assert _turned(own, 2, 0.3 * narrow, own.rotation[:, 1]) @ AHEAD > own.rotation[:, 1] @ AHEAD
 
 
 def test_the_legs_of_a_dog_fold():
@@ -109,12 +108,9 @@ def test_sides_are_mirror_images(character):
         # A mirrored turn goes about the mirrored axis, the other way round.
         assert right.rotation[:, 0] == pytest.approx(-mirror @ left.rotation[:, 0], abs=1e-6)
         assert right.rotation[:, 1] == pytest.approx(mirror @ left.rotation[:, 1], abs=1e-6)
-        assert (right.limit_min[0], right.limit_max[0]) == pytest.approx(
-            (left.limit_min[0], left.limit_max[0]), abs=1e-6
-        )
-        for axis in (1, 2):
-            assert right.limit_min[axis] == pytest.approx(-left.limit_max[axis], abs=1e-6)
-            assert right.limit_max[axis] == pytest.approx(-left.limit_min[axis], abs=1e-6)
+        low, high = left.limit_min, left.limit_max
+        assert right.limit_min == pytest.approx([low[0], -high[1], -high[2]], abs=1e-6)
+        assert right.limit_max == pytest.approx([high[0], -low[1], -low[2]], abs=1e-6)
 
 
 TURN = quaternion.from_axis_angle((1.0, 2.0, -0.5), 2.1)
@@ -157,17 +153,6 @@ def test_sides_named_as_the_viewer_sees_them_change_no_joint_and_without_sides_t
             assert one.rotation == pytest.approx(before[name].rotation, abs=1e-9), name
             assert one.limit_max == pytest.approx(before[name].limit_max, abs=1e-9), name
     assert not any(character.known_as(sides=(roles.CENTER,) * len(sides)).limits().values())
-
-
-@pytest.mark.parametrize("character", (human(), human(arms=30.0, elbow=40.0, knee=35.0), dog()))
-def test_limits_contain_the_bind_pose_and_can_be_planned(character):
-    for name, found in character.limits().items():
-        if found is None:
-            continue
-        assert (found.limit_min <= 0.0).all() and (found.limit_max >= 0.0).all(), name
-        assert (found.limit_max - found.limit_min).max() > np.radians(4.0), name
-        assert limits.excess(found.joint, found.limit_min, found.limit_max, (1.0, 0.0, 0.0, 0.0)) == 0.0
-        assert constraints.plan_constraints(found.joint, tuple(found.limit_min), tuple(found.limit_max))
 
 
 @pytest.mark.parametrize("bend", (20.0, 60.0, 100.0))

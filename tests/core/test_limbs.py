@@ -71,10 +71,6 @@ def test_where_there_is_hardly_a_triangle(lengths, effector, pole, joint, end):
     np.testing.assert_allclose([v - root for v in found], (joint, end), atol=1e-7)
 
 
-def hand_rig(**scales):
-    return rig(HUMAN, 3, scales or None)
-
-
 def effect(body, entry, effector, pole, weight=1.0, world=None, pose=None):
     result, _ = entry.apply(body, pose or body.bind, Inputs(target=effector, pole=pole, weight=weight, world=world))
     return result.model(body.skeleton)
@@ -82,7 +78,7 @@ def effect(body, entry, effector, pole, weight=1.0, world=None, pose=None):
 
 @pytest.mark.parametrize("scales", [{}, {"hips": -1.0}, {"thigh.L": -2.0, "shin.L": 0.3}])
 def test_chain_reaches_under_scaled_and_mirrored_parents(scales):
-    body = hand_rig(**scales)
+    body = rig(HUMAN, 3, scales)
     entry = TwoBoneIK(body, body.index["foot.L"])
     goal = np.array([0.3, -0.4, 0.4])
     places, rotations, _ = effect(body, entry, goal, (0.1, -2, 0.6))
@@ -94,7 +90,7 @@ def test_chain_reaches_under_scaled_and_mirrored_parents(scales):
 
 
 def test_spaces_of_effector_and_pole():
-    body = hand_rig()
+    body = rig(HUMAN, 3)
     goal, pole = np.array([0.2, -0.3, 0.4]), np.array([0.1, -2, 0.6])
     foot = body.index["foot.L"]
     expected = effect(body, TwoBoneIK(body, foot, effector_space=OBJECT, pole_space=OBJECT), goal, pole)
@@ -112,7 +108,7 @@ def test_spaces_of_effector_and_pole():
 
 @pytest.mark.parametrize("connected", (False, True))
 def test_stretching_moves_the_joints_and_weight_is_between(connected):
-    body = hand_rig()
+    body = rig(HUMAN, 3)
     foot = body.index["foot.L"]
     stretch = {"allow_stretching": True, "start_stretch_ratio": 0.9, "max_stretch_scale": 1.5}
     entry = TwoBoneIK(body, foot, **stretch, connected=connected)
@@ -130,7 +126,7 @@ def test_stretching_moves_the_joints_and_weight_is_between(connected):
 
 
 def test_refusals_name_the_bones():
-    body = hand_rig()
+    body = rig(HUMAN, 3)
     refuses(r'"root".*no parent', TwoBoneIK, body, body.index["root"])
     refuses(r'"hips".*"root" has no parent', TwoBoneIK, body, body.index["hips"])
     with pytest.raises(RagdollError, match=r'"toe.L" hangs on the limb'):

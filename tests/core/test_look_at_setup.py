@@ -3,29 +3,22 @@
 import anatomies
 import numpy as np
 import pytest
-from motion_rigs import aim_error, angle
+from motion_rigs import aim_error, angle, rig
 
-from core import pose as pose_space
 from core import quaternion
 from core.anatomy import roles as r
 from core.errors import RagdollError
 from core.motion.limbs import LegStabilizer, stabilize
 from core.motion.look_at import LookAt
 from core.motion.look_at.chain import from_roles
-from core.motion.stack import Inputs, LocalPose, Rig
+from core.motion.stack import Inputs
 from core.ragdoll import overlay
-from core.skeleton import Skeleton
 
 
 def rig_of(body, seed=0, scale=1.0):
     """Joints of a body as a rig whose bones' axes point anywhere."""
-    skeleton = Skeleton.from_parents(body.names, body.parents)
-    count = len(body.names)
-    rotations = quaternion.normalize(np.random.default_rng(seed).normal(size=(count, 4)))
-    sizes = np.full((count, 3), scale)
-    heads = np.asarray(body.heads)[skeleton.to_level]
-    local = pose_space.model_to_local_matrices(skeleton, pose_space.compose_matrices(heads, rotations, sizes))
-    return Rig(skeleton, LocalPose(*pose_space.decompose_matrices(local)))
+    above = [body.names[parent] if parent >= 0 else None for parent in body.parents]
+    return rig(dict(zip(body.names, zip(above, body.heads))), seed, {body.names[0]: scale})
 
 
 def with_eyes(body):
@@ -48,39 +41,39 @@ def test_human(seed, scale):
     if seed == 1:
         turn = quaternion.multiply(quaternion.from_axis_angle((1, 0, 0), -np.pi / 2), turn)
     body = with_eyes(anatomies.human()).moved(turn, 1.7, (1, 2, 3))
-    rig = rig_of(body, seed, scale)
-    setup = from_roles(rig, body.anatomy, body.tails)
-    assert [rig.name(e.bone) for e in setup.entries] == ["eye.L", "head", "neck", "chest", "spine"]
+    own = rig_of(body, seed, scale)
+    setup = from_roles(own, body.anatomy, body.tails)
+    assert [own.name(e.bone) for e in setup.entries] == ["eye.L", "head", "neck", "chest", "spine"]
     assert [e.up_weight for e in setup.entries] == [0, 0, 0, 0.2, 0.7]
-    assert [rig.name(link.bone) for link in setup.entries[0].linked] == ["eye.R"]
-    assert {(rig.name(foot), count) for foot, count in setup.legs} == {("foot.L", 3), ("foot.R", 3)}
+    assert [own.name(link.bone) for link in setup.entries[0].linked] == ["eye.R"]
+    assert {(own.name(foot), count) for foot, count in setup.legs} == {("foot.L", 3), ("foot.R", 3)}
     forward = quaternion.rotate(turn, (0, -1, 0))
     for e in setup.entries:
-        axis = quaternion.rotate(rig.bind_rotations[e.bone], rig.bind_scales[e.bone] * e.forward_axis)
+        axis = quaternion.rotate(own.bind_rotations[e.bone], own.bind_scales[e.bone] * e.forward_axis)
         assert angle(axis, forward) < 1e-6
     up = quaternion.rotate(turn, (0, 0, 1))
-    look = LookAt(rig, setup.entries, up=up)
+    look = LookAt(own, setup.entries, up=up)
     target = body.heads[body.row("head")] + 3 * quaternion.rotate(turn, (1, -1, 0.3))
-    pose, _ = look.apply(rig, rig.bind, Inputs(target=target))
-    assert aim_error(rig, look, pose, target) < np.radians(0.05)
+    pose, _ = look.apply(own, own.bind, Inputs(target=target))
+    assert aim_error(own, look, pose, target) < np.radians(0.05)
 
 
 def test_dog_stands_on_four_legs_of_toes():
     body = with_eyes(anatomies.dog())
-    rig = rig_of(body)
-    setup = from_roles(rig, body.anatomy, body.tails)
-    assert [rig.name(e.bone) for e in setup.entries] == ["eye.L", "head", "neck", "chest", "spine"]
-    legs = {(rig.name(foot), count) for foot, count in setup.legs}
+    own = rig_of(body)
+    setup = from_roles(own, body.anatomy, body.tails)
+    assert [own.name(e.bone) for e in setup.entries] == ["eye.L", "head", "neck", "chest", "spine"]
+    legs = {(own.name(foot), count) for foot, count in setup.legs}
     assert legs == {("toe.L", 4), ("toe.R", 4), ("hand.L", 3), ("hand.R", 3)}
     target = body.heads[body.row("head")] + np.array([0.4, 3.0, 0.2])
-    pose, _ = LookAt(rig, setup.entries).apply(rig, rig.bind, Inputs(target=target))
-    moved = pose.model(rig.skeleton)[0]
-    legs = [LegStabilizer(rig, foot, count) for foot, count in setup.legs]
-    planted = stabilize(legs, rig, pose, Inputs(reference=rig.bind)).model(rig.skeleton)[0]
-    front = rig.index["hand.L"]
-    assert np.linalg.norm(moved[front] - rig.bind_positions[front]) > 0.01
+    pose, _ = LookAt(own, setup.entries).apply(own, own.bind, Inputs(target=target))
+    moved = pose.model(own.skeleton)[0]
+    legs = [LegStabilizer(own, foot, count) for foot, count in setup.legs]
+    planted = stabilize(legs, own, pose, Inputs(reference=own.bind)).model(own.skeleton)[0]
+    front = own.index["hand.L"]
+    assert np.linalg.norm(moved[front] - own.bind_positions[front]) > 0.01
     for leg in legs:
-        joints = rig.bind_positions[list(leg.bones)]
+        joints = own.bind_positions[list(leg.bones)]
         length = np.linalg.norm(np.diff(joints, axis=0), axis=1).sum()
         lacking = np.linalg.norm(joints[-1] - moved[leg.bones[0]]) - length
         miss = np.linalg.norm(planted[leg.foot_bone] - joints[-1])
@@ -89,11 +82,11 @@ def test_dog_stands_on_four_legs_of_toes():
 
 def test_without_eyes_the_head_is_first_and_without_a_head_it_is_refused():
     body = anatomies.human()
-    rig = rig_of(body)
-    assert rig.name(from_roles(rig, body.anatomy).entries[0].bone) == "head"
+    own = rig_of(body)
+    assert own.name(from_roles(own, body.anatomy).entries[0].bone) == "head"
     nothing = r.Anatomy((r.GENERIC,) * len(body.names), body.anatomy.sides, body.anatomy.order, r.CREATURE, None)
     with pytest.raises(RagdollError, match="head or neck"):
-        from_roles(rig, nothing)
+        from_roles(own, nothing)
 
 
 @pytest.mark.parametrize("half", (0.2, 1.7))

@@ -81,46 +81,36 @@ def test_no_body_carries_more_than_ten_times_its_mass_and_the_total_is_kept(pare
     assert masses.carried(found, parents) == pytest.approx(found), "nothing is left to do"
 
 
-LIMBS = ("UPPER_ARM", "FOREARM", "HAND", "THIGH", "SHANK", "FOOT")
-NAMES = ("PELVIS", "SPINE", "CHEST", "HEAD", *LIMBS, "TWIST", "GENERIC")
-PARENTS = (-1, 0, 1, 2, 2, 4, 5, 0, 7, 8, 5, -1)
-
-
-def anatomy(names=NAMES):
-    count = len(names)
-    return roles.Anatomy(tuple(names), (roles.CENTER,) * count, np.zeros(count, int), roles.HUMAN, np.ones(count))
-
-
-def of(role, values):
-    return values[NAMES.index(role)]
+MAN = human()
 
 
 def test_a_man_can_stand_on_one_leg_and_hold_his_arms_out():
     """What the muscles must do at least: the moments of the segments' own weights, de Leva's shares."""
-    torque, force = human_strengths(anatomy(), PARENTS, 70.0, 1.8)
+    torque, force = human_strengths(MAN.anatomy, MAN.parents, 70.0, 1.8)
     arm = (0.0271 * 0.08 + 0.0162 * 0.25 + 0.0061 * 0.38) * 70.0 * 9.81 * 1.8
-    assert of(roles.UPPER_ARM, torque) > 3.0 * arm
-    assert of(roles.FOOT, torque) > 0.1 * 70.0 * 9.81  # rising on the ball of one foot, 0.1 m before the ankle
-    assert of(roles.PELVIS, force) > 70.0 * 9.81
+    assert torque[MAN.row("upper_arm.L")] > 3.0 * arm
+    assert torque[MAN.row("foot.R")] > 0.1 * 70.0 * 9.81  # rising on the ball of one foot, 0.1 m before the ankle
+    assert force[MAN.row("hips")] > 70.0 * 9.81
 
 
 @given(st.floats(0.01, 100.0), st.floats(1.0, 1000.0))
 def test_torques_go_by_weight_times_height_and_forces_by_weight(scale, mass):
-    one = human_strengths(anatomy(), PARENTS, mass, 1.8)
-    other = human_strengths(anatomy(), PARENTS, mass * scale**3, 1.8 * scale)
+    one = human_strengths(MAN.anatomy, MAN.parents, mass, 1.8)
+    other = human_strengths(MAN.anatomy, MAN.parents, mass * scale**3, 1.8 * scale)
     assert other[0] == pytest.approx(one[0] * scale**4)
     assert other[1] == pytest.approx(one[1] * scale**3)
 
 
 def test_unknown_bones_are_as_strong_as_what_they_hang_on():
-    torque, force = human_strengths(anatomy(), PARENTS, 70.0, 1.8)
-    assert of(roles.TWIST, torque) == of(roles.FOREARM, torque)
-    assert of(roles.TWIST, force) == of(roles.FOREARM, force)
-    torque, force = human_strengths(anatomy((roles.GENERIC,) * 3), (-1, 0, 1), 70.0, 1.8)
-    assert (torque > 0.0).all() and (force > 0.0).all()
+    hand, forearm = MAN.row("hand.L"), MAN.row("forearm.L")
+    changed = tuple(roles.TWIST if row == hand else role for row, role in enumerate(MAN.anatomy.roles))
+    for values in human_strengths(MAN.known_as(roles=changed).anatomy, MAN.parents, 70.0, 1.8):
+        assert values[hand] == values[forearm]
+    nothing = MAN.known_as(roles=(roles.GENERIC,) * len(changed)).anatomy
+    assert all((values > 0.0).all() for values in human_strengths(nothing, MAN.parents, 70.0, 1.8))
 
 
 @pytest.mark.parametrize("values", [(0.0, 1.8), (70.0, np.nan)])
 def test_sizes_that_are_none_are_refused(values):
     with pytest.raises(RagdollError, match="positive"):
-        human_strengths(anatomy(), PARENTS, *values)
+        human_strengths(MAN.anatomy, MAN.parents, *values)

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from anatomies import ancestors
 from forests import forests
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,14 +35,6 @@ def random_pose(rng, lead, count, uniform_scale=True):
     )
 
 
-def plain_matrix(position, rotation, scale):
-    """Translation * rotation * scale of one bone."""
-    matrix = np.eye(4)
-    matrix[:3, :3] = quaternion.to_matrix(rotation) @ np.diag(scale)
-    matrix[:3, 3] = position
-    return matrix
-
-
 def walk_down(skeleton, matrices_ls):
     """Reference: one matrix product per bone, in a Python loop."""
     matrices_ms = []
@@ -58,7 +51,9 @@ CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 def test_model_space_equals_matrices_multiplied_bone_by_bone(rng, skeleton, sign):
     local = random_pose(rng, (), 40)
     local[2][::3] *= sign
-    reference = walk_down(skeleton, [plain_matrix(*bone) for bone in zip(*local, strict=True)])
+    plain = np.tile(np.eye(4), (40, 1, 1))  # translation * rotation * scale
+    plain[:, :3, :3], plain[:, :3, 3] = quaternion.to_matrix(local[1]) * local[2][:, None], local[0]
+    reference = walk_down(skeleton, plain)
     positions, rotations, scales = pose.local_to_model(skeleton, *local)
     np.testing.assert_allclose(positions, reference[:, :3, 3], **CLOSE)
     np.testing.assert_allclose(pose.compose_matrices(positions, rotations, scales), reference, **CLOSE)
@@ -112,18 +107,8 @@ def test_a_flattened_parent_is_refused_by_name_and_a_flattened_leaf_is_not(rng):
         pose.model_to_local_matrices(skeleton, matrices)
 
 
-def ancestors(parents, bone):
-    chain = []
-    while parents[bone] >= 0:
-        bone = int(parents[bone])
-        chain.append(bone)
-    return chain
-
-
 def test_bones_are_in_level_order_and_found_by_name():
-    #  hips ── spine ── head          Given leaf first, as no exporter would; "prop" is a second root.
-    #       ├─ leg.L ── foot.L
-    #       └─ leg.R
+    # Given leaf first, as no exporter would; "prop" is a second root.
     names = ["foot.L", "head", "leg.L", "prop", "hips", "spine", "leg.R"]
     skeleton = Skeleton.from_parents(names, ["leg.L", "spine", "hips", None, None, "hips", "hips"])
     assert skeleton.names == ("prop", "hips", "leg.L", "spine", "leg.R", "foot.L", "head")
@@ -145,12 +130,10 @@ def test_any_forest_keeps_its_parents_and_its_invariants(parents):
         given_parent = parents[int(name.split()[1])]
         found = skeleton.parents[level_index]
         assert (skeleton.names[found] if found >= 0 else "bone -1") == f"bone {given_parent}"
-    # Level order: parents come first, siblings lie together.
-    assert (skeleton.parents < np.arange(count)).all()
-    assert (np.diff(skeleton.parents) >= 0).all()
+    assert (skeleton.parents < np.arange(count)).all() and (np.diff(skeleton.parents) >= 0).all()
     for bone in range(count):
         assert list(skeleton.children(bone)) == np.flatnonzero(skeleton.parents == bone).tolist()
-        start, stop = skeleton.levels[len(ancestors(skeleton.parents, bone))]
+        start, stop = skeleton.levels[len([*ancestors(skeleton.parents, bone)])]
         assert start <= bone < stop
     # Levels: one slice per depth, nothing left out.
     assert all(before[1] == after[0] for before, after in pairwise(skeleton.levels))

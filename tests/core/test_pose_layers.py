@@ -28,9 +28,9 @@ RIG = Rig(SKELETON, random_pose(np.random.default_rng(0), (COUNT,), scaled=False
 MODES = (OVERRIDE, ADDITIVE_LOCAL, ADDITIVE_MESH)
 
 
-def poses(seed, number=3):
+def poses(seed):
     rng = np.random.default_rng(seed)
-    return [random_pose(rng, (COUNT,)) for _ in range(number)]
+    return [random_pose(rng, (COUNT,)) for _ in range(3)]
 
 
 def holding(pose):

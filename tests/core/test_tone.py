@@ -77,9 +77,9 @@ def trunk(velocity=(0, 0, 0), lean=(0, 0, 1.0), clearance=1.0, size=1.8, gravity
     return tone.Trunk(lean, way, axes, clearance, size, gravity * DOWN)
 
 
-def fallen(found, seconds, fps=24.0, reflexes=True, fall=None):
+def fallen(found, seconds, fps=24.0, reflexes=True):
     """After some seconds of the same motion."""
-    fall = tone.Fall() if fall is None else fall
+    fall = tone.Fall()
     for _frame in range(round(seconds * fps)):
         fall = tone.step(fall, found, reflexes, 1.0 / fps)
     return fall

@@ -15,17 +15,11 @@ from core.motion.transform_bone import ADD, BONE, COMPONENT, PARENT, REPLACE, WO
 SPACES = (BONE, PARENT, COMPONENT, WORLD)
 
 
-def world_matrix(rng, scale):
-    matrix = np.eye(4)
-    matrix[:3, :3] = scale * quaternion.to_matrix(quaternion.normalize(rng.normal(size=4)))
-    matrix[:3, 3] = rng.normal(size=3)
-    return matrix
-
-
 def setting(seed, scale=1.0, world_scale=1.0):
     rng = np.random.default_rng(seed)
     body = rig(HUMAN, seed, {"spine2": scale})
-    return body, posed(body, rng), world_matrix(rng, world_scale), rng
+    pose, turn = posed(body, rng), quaternion.normalize(rng.normal(size=4))
+    return body, pose, pose_space.compose_matrices(rng.normal(size=3), turn, np.full(3, world_scale)), rng
 
 
 def frame(body, pose, bone, space, world):

@@ -25,17 +25,12 @@ TREES = forests().flatmap(
 )
 
 
-def above(parents, row):
-    while row >= 0:
-        yield row
-        row = int(parents[row])
-
-
 @given(TREES, WEIGHT, st.floats(0.5, 8.0))
 def test_falloff_stays_between_old_and_new_and_touches_one_direction_only(tree, value, reach):
     parents, weights, bone = tree
-    below = np.array([bone in list(above(parents, row)) for row in range(len(parents))])
-    upwards = np.isin(np.arange(len(parents)), list(above(parents, bone)))
+    rows = np.arange(len(parents))
+    below = np.array([bone in (row, *anatomies.ancestors(parents, row)) for row in rows])
+    upwards = np.isin(rows, [bone, *anatomies.ancestors(parents, bone)])
     for way, touched in ((spread.DOWN, below), (spread.UP, upwards)):
         result = spread.falloff(weights, parents, bone, value, reach, way)
         assert result[bone] == pytest.approx(value)

@@ -134,10 +134,8 @@ class Session:
         found |= {("plays", name): a.name for name, a in playing.items() if a and "Ragdoll Bake" not in a.name}
         for collection in self.collections():
             inside = {obj.name for obj in collection.objects if not built.is_ours(obj)}
-            found["collection", collection.name] = (
-                inside,
-                {c.name for c in collection.children if c in self.collections()},
-            )
+            below = {c.name for c in collection.children if c in self.collections()}
+            found["collection", collection.name] = inside, below
         for scene in self.scenes():
             found["scene", scene.name] = scene.frame_start, scene.frame_end, [v.name for v in scene.view_layers]
         for action in {*playing.values()} - {None} | {action for action in bpy.data.actions if action.use_fake_user}:
@@ -314,6 +312,8 @@ def remove_all(session: Session) -> None:
                 _remove_stack(session, obj)
         if built.orphans(scene):
             session.operate("remove", left_over=True)
+    if {s for s in bpy.data.scenes if s.active_ragdoll.is_source} - {s.active_ragdoll.source for s in bpy.data.scenes}:
+        steps.save_and_load(None, session)  # its scene was deleted, and nothing was left to remove
 
 
 def _remove_stack(session: Session, obj) -> None:

@@ -11,18 +11,16 @@ REPO = Path(__file__).resolve().parents[2]
 NEEDED = ("BLENDER", "BLENDER_USER_RESOURCES", "ACTIVE_RAGDOLL_ZIP")
 
 
-def ended(command: list, **more) -> subprocess.CompletedProcess:
-    """A command that has run to its own end, errors and output together."""
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "stdin": subprocess.DEVNULL}
-    return subprocess.run(list(map(str, command)), cwd=REPO, text=True, errors="replace", **streams, **more)
-
-
 @pytest.fixture(scope="session")
 def run():
-    """Call it with a program, or a command that starts one, and arguments: see `ended`."""
-    return lambda program, *arguments, timeout=300, **more: ended(
-        [*shlex.split(str(program)), *arguments], timeout=timeout, **more
-    )
+    """Call it with a program, or a command that starts one, and arguments: it runs to its end, errors in its output."""
+
+    def ended(program, *arguments, timeout=300, **more) -> subprocess.CompletedProcess:
+        command = [*shlex.split(str(program)), *map(str, arguments)]
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "stdin": subprocess.DEVNULL}
+        return subprocess.run(command, cwd=REPO, text=True, errors="replace", timeout=timeout, **streams, **more)
+
+    return ended
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,10 @@ from bpy_extras.view3d_utils import location_3d_to_region_2d
 
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO))
-ZIP = Path(os.environ["ACTIVE_RAGDOLL_ZIP"])
+ZIP = Path(os.environ.get("ACTIVE_RAGDOLL_ZIP", "not set"))
+if not ZIP.is_file():
+    print(f"ACTIVE_RAGDOLL_ZIP is {ZIP}: the zip to install is needed", flush=True)
+    os._exit(1)
 FBX = Path(bpy.app.tempdir) / "walk.fbx"
 LAST = 30  # of the shot
 ROW = 9  # pixels between two places where a button, 20 high, is looked for

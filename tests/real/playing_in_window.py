@@ -68,8 +68,7 @@ def is_as_played(least):
     frame = scene().frame_current
     assert least <= frame <= LAST, f"stands at frame {frame}"
     compare({frame: pose()}, Session.reference, f"frame {frame}")
-    falls = float(np.abs(Session.reference[frame] - Session.reference[FIRST]).max())
-    assert falls > 0.0
+    assert np.any(Session.reference[frame] != Session.reference[FIRST]), "it does not fall"
 
 
 def stop():
@@ -188,10 +187,6 @@ def drops_are_told():
     build_anew()
 
 
-def new_file():
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-
-
 STEPS = (
     lambda: press("RIGHT_ARROW"),
     lambda: None,
@@ -227,7 +222,7 @@ STEPS = (
     play_heavily,
     *[lambda: None] * WAIT,
     drops_are_told,
-    new_file,
+    lambda: bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True),
     lambda: None,
 )
 

@@ -32,15 +32,14 @@ class Job:
         values = f"file://{self.output / 'active_ragdoll.parameters.json'}"
         self.command = [OPENJD, "run", self.template, "-p", values, "-p", f"Blender={program}"]
 
-    def start(self, *arguments, **more) -> subprocess.Popen:
-        """Start the job in a group of processes of its own."""
-        command = [*map(str, self.command), *map(str, arguments)]
+    def start(self, step: str) -> subprocess.Popen:
+        """Start a step of the job in a group of processes of its own."""
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        return subprocess.Popen(command, text=True, start_new_session=True, **streams, **more)
+        return subprocess.Popen([*self.command, "--step", step], text=True, start_new_session=True, **streams)
 
-    def finish(self, *arguments) -> tuple[int, str]:
+    def finish(self, step: str) -> tuple[int, str]:
         """Run it to its end."""
-        process = self.start(*arguments)
+        process = self.start(step)
         said, _none = process.communicate(timeout=600)
         return process.returncode, said
 
@@ -59,7 +58,7 @@ def test_the_template_is_valid(job, run):
 
 
 def test_killed_half_way_and_started_again_it_finishes_what_is_missing(job, script):
-    process = job.start("--step", "Simulate")
+    process = job.start("Simulate")
     until = time.monotonic() + 300
     while not (job.output / "a.json").is_file() and process.poll() is None and time.monotonic() < until:
         time.sleep(0.05)
@@ -67,7 +66,7 @@ def test_killed_half_way_and_started_again_it_finishes_what_is_missing(job, scri
     process.wait()
     assert (job.output / "a.json").is_file() and not (job.output / "d.json").is_file()
     before = (job.output / "a.blend").stat().st_mtime_ns
-    code, said = job.finish("--step", "Simulate")
+    code, said = job.finish("Simulate")
     assert code != 0, "one shot is broken"
     assert re.findall(r"openjd_fail: (\S+?\.blend)", said) == ["broken.blend"]
     assert "openjd_status: a.blend is done already" in said and "openjd_progress: 100" in said
@@ -76,6 +75,6 @@ def test_killed_half_way_and_started_again_it_finishes_what_is_missing(job, scri
 
 
 def test_the_report_step_tells_of_all(job):
-    code, said = job.finish("--step", "Report")
+    code, said = job.finish("Report")
     assert code == 0, said
     assert set(json.loads((job.output / "report.json").read_text())["shots"]) == set(NAMES)

@@ -15,7 +15,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from window_session import Session, activate, animation, armature, compare, play, played_twice, push, run, scene, walker
+from window_session import Session, activate, animation, armature, compare, play, push, run, scene, walker
 
 FIRST, MIDDLE, LAST = 5, 9, 14
 OPERATORS = bpy.ops.active_ragdoll
@@ -25,12 +25,8 @@ def parts():
     return {part.bone: part for part in armature().active_ragdoll.parts}
 
 
-def shape_of(bone):
-    return parts()[bone].body.rigid_body.collision_shape
-
-
 def bone_with(shape):
-    return next(name for name in parts() if shape_of(name) == shape)
+    return next(name for name, part in parts().items() if part.body.rigid_body.collision_shape == shape)
 
 
 def piece_of(bone):
@@ -117,7 +113,9 @@ def set_up():
     Session.bone = bone_with("CONVEX_HULL")
     assert bone_with("COMPOUND")
     push("build")
-    played_twice(FIRST, LAST)
+    Session.reference = play(FIRST, LAST)
+    compare(play(FIRST, LAST), Session.reference, "played twice")
+    push("played")
 
 
 def cycle(number):

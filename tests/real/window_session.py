@@ -101,14 +101,6 @@ def walker(first, last):
     walk_cycle.make_walk_cycle(obj, scene())
     scene().frame_start, scene().frame_end = first, last
     Session.name = obj.name
-    return obj
-
-
-def played_twice(first, last):
-    """The poses of a range, which a second run has to show again."""
-    Session.reference = play(first, last)
-    compare(play(first, last), Session.reference, "played twice")
-    push("played")
 
 
 def run(set_up, step, count: int) -> None:

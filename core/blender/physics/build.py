@@ -442,7 +442,7 @@ def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
             for constraint in physics.pose.bones[name].constraints:
                 constraint.mute = True
         copy_locally(physics, given, settings.source, source.FOLLOWER_NAME)
-    alike, link, parts, size = {}, None, settings.parts, 0.005 * settings.height
+    alike, link, place, parts, size = {}, None, None, settings.parts, 0.005 * settings.height
     for i, bone in enumerate(plan.bones):
         part = parts[i]
         name = pose.names[bone]
@@ -451,7 +451,7 @@ def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
         anchor.parent = part.body
         anchor.matrix_basis = Matrix(np.linalg.inv(part.offset).tolist()) @ Matrix.Diagonal((*scale, 1.0))
         above = plan.bones[plan.parents[i]] if plan.parents[i] >= 0 else -1
-        whole = ancestors[bone] < 0 or ancestors[bone] != above or settings.stretch
+        whole = ancestors[bone] < 0 or ancestors[bone] != above
         kind = "COPY_TRANSFORMS" if whole else "COPY_ROTATION"
         copy = constrain(physics.pose.bones[name], kind, source.CONSTRAINT_NAME, alike.get(kind))
         if kind not in alike:
@@ -462,6 +462,9 @@ def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
             if mirrored and not whole:  # a rotation copied in world space would lose the mirroring
                 copy.owner_space, copy.target_space, copy.space_object = "POSE", "CUSTOM", physics
         copy.target, alike[kind] = anchor, copy
+        if settings.stretch and not whole:  # not the anchor's scale, which would undo the stretch of two-bone IK
+            place = constrain(physics.pose.bones[name], "COPY_LOCATION", source.PLACE_NAME, place)
+            place.mute, place.target = True, anchor
         first = link is None
         link = constrain(physics.pose.bones[name], "COPY_LOCATION", source.LINK_NAME, link)
         if first:

@@ -143,7 +143,7 @@ def drop_source_scene(scene) -> None:
     """Remove the hidden scene if no character of the scene needs it any more; a copy of the scene may share it.
 
     Args:
-        scene: None where it was deleted.
+        scene: None where it was deleted; after loading.
     """
     sharing = [other for other in bpy.data.scenes if other.active_ragdoll.source is not None and other.library is None]
     idle = []
@@ -158,6 +158,7 @@ def drop_source_scene(scene) -> None:
     hidden -= {other.active_ragdoll.source for other in sharing if other not in idle}
     for other in idle:
         other.active_ragdoll.property_unset("source")
+    hidden.discard(bpy.context.scene)  # perhaps the last one that there is
     for unused in filter(lambda found: found.active_ragdoll.is_source, hidden):
         bpy.data.batch_remove([other for other in unused.collection.objects if source.STAND_IN_FOR in other])
         bpy.data.scenes.remove(unused)

@@ -18,7 +18,8 @@ from . import built
 CONSTRAINT_NAME = "Active Ragdoll"  # our one constraint on each simulated bone of the character
 FOLLOWER_NAME = "Active Ragdoll Follower"  # on the physics armature: the source's local animation
 TARGET_NAME = "Active Ragdoll Target"  # copies the target armature, which the motion stack poses
-PLACE_NAME = "Active Ragdoll Place"  # on objects whose own motion the character has
+PLACE_NAME = "Active Ragdoll Place"  # on objects whose own motion the character has; on bones that follow positions
+OF_PHYSICS = CONSTRAINT_NAME, PLACE_NAME  # what of a bone is muted where there is no physics
 LINK_NAME = "Active Ragdoll Link"  # on the physics armature: keeps anchors and bones in evaluation order
 STAND_IN_FOR = "active_ragdoll_basis_of"  # on copies of objects in the hidden scene: the object's name
 RANGE_SAMPLES = 100  # poses looked at when limits are widened to an animation

@@ -60,9 +60,8 @@ class Recovery:
         self.events, notes = effect_settings.events_of(group, first, last)
         self.read(group)
         self.state = states.start(self.settings, self.events, first)
-        if notes:
-            STATE.messages[character.name] = "; ".join(notes)
-            print(f"Active Ragdoll: '{character.name}': {'; '.join(notes)}")
+        for note in notes:
+            STATE.warn(character.name, f"'{character.name}': {note}")
 
     @cached_property
     def landmarks(self) -> Landmarks:
@@ -241,7 +240,7 @@ class Recovery:
         try:
             found, clip = get_up.planned(character, scene, run.graph, frame, shown[0], place, self.manner)
         except RagdollError as error:
-            STATE.messages[character.name] = f"'{character.name}' gets up by a blend: {error}"
+            STATE.warn(character.name, f"'{character.name}' gets up by a blend: {error}")
             return False
         more = {"planned": clip, "duration": SETTLED * found.tempo}
         places = place, self._worlds.get(frame - 1, place)

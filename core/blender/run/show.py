@@ -150,8 +150,8 @@ def _mute_originals(characters, mute: bool) -> None:
     for obj in characters:
         physics = obj.active_ragdoll.physics_armature
         for bone in physics.pose.bones if physics is not None else ():
-            constraint = bone.constraints.get(source.CONSTRAINT_NAME)
-            if constraint is not None and constraint.mute == mute:
+            own = [constraint for constraint in bone.constraints if constraint.name in source.OF_PHYSICS]
+            if own and own[0].mute == mute:
                 break  # all bones of a character are alike
-            if constraint is not None:
+            for constraint in own:
                 constraint.mute = mute

@@ -140,13 +140,12 @@ def show_physics(run: Run, on: bool, scene) -> list:
 
 
 def _write_own(constraints, name: str, value) -> None:
-    """Set a property of our constraint in an evaluated bone's list.
+    """Set a property of our constraints in an evaluated bone's list.
 
     By foreach_set, which calls no update function: Blender's would look for the evaluated target among the originals,
     not find it and disable the constraint.
     """
-    values = [getattr(constraint, name) for constraint in constraints]
-    values[constraints.find(source.CONSTRAINT_NAME)] = value
+    values = [value if each.name in source.OF_PHYSICS else getattr(each, name) for each in constraints]
     constraints.foreach_set(name, values)
 
 

@@ -57,10 +57,10 @@ class ActiveRagdollBone(DriveFactors, bpy.types.PropertyGroup):
     shape_by_user: flag("Own Size", "The body has the size and the place set here, or by hand in the viewport, instead "
         "of automatic ones", group="size", needs=REBUILD)
     half_extents: vector("Half Size", "Half of the body's size along its own X, Y and Z, in the armature's units; a "
-        "capsule lies along Z and has its radius in X and Y", min=0.0, precision=4, group="size", needs=REBUILD,
-        own_units=True)
+        "capsule lies along Z and has its radius in X and Y", min=0.0, unit="LENGTH", precision=4, group="size",
+        needs=REBUILD, own_units=True)
     body_location: vector("Place", "Middle of the body from the bone's head, in the bone's frame and the armature's "
-        "units", precision=4, group="size", needs=REBUILD, own_units=True)
+        "units", unit="LENGTH", precision=4, group="size", needs=REBUILD, own_units=True)
     body_rotation: vector(None, "Rotation from the bone's to the body's frame", (1.0, 0.0, 0.0, 0.0), "QUATERNION",
         group="size", needs=REBUILD)
     body_points: text(None, "Corners of a convex hull, or of a compound's one after the other, in the body's frame and "

@@ -111,7 +111,7 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
         get=lambda self: math.hypot(*self.impulse), set=_set_strength, kind=DERIVED, needs=None,
     )  # the impulse is what is stored
     space: choice("Space", SPACES, "WORLD")
-    duration: number("Duration", DURATION, min=0.0, soft_max=2.0, precision=3, unit="TIME_ABSOLUTE")
+    duration: number("Duration", DURATION, min=0.0, soft_max=2.0, precision=3, unit="TIME_ABSOLUTE", zero="a blow")
     target: block("Target", "Object to hit towards")
 
 
@@ -126,7 +126,7 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
     impulse: number("Impulse [N s]", "On a body at the origin; negative pulls", 10.0)
     falloff: number("Falloff", "How fast it fades towards the radius: 0 not at all, 1 evenly, 2 faster", 1.0, min=0.0,
         soft_max=4.0)
-    duration: number("Duration", DURATION, min=0.0, soft_max=2.0, precision=3, unit="TIME_ABSOLUTE")
+    duration: number("Duration", DURATION, min=0.0, soft_max=2.0, precision=3, unit="TIME_ABSOLUTE", zero="a blow")
 
 
 class HitSettings:
@@ -227,7 +227,8 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
     get_up_pace: _number("Pace", "Times the duration of an ordinary way up: 0.6 is brisk, 1.6 hurt", 1.0, min=0.3,
                          max=5.0, soft_min=0.6, soft_max=2.0)  # fmt: skip
     get_up_side: choice("Foot First", _FEET, AUTOMATIC, "Foot that it rises over")
-    get_up_seed: whole("Variation", "Seed of small variations in rhythm and side, so that no two get up alike; 0: none")
+    get_up_seed: whole("Variation", "Seed of small variations in rhythm and side, so that no two get up alike; 0: none",
+        zero="none")
     method: choice("Blend", _METHODS, getting_up.INERTIALIZED, "From the limp pose to the moved animation")
     reroot_time: _number("Pose Time", "In which the limp pose goes over into the moved animation", 1.0,
         unit="TIME_ABSOLUTE")

@@ -103,8 +103,9 @@ class ActiveRagdollObject(MotionStack, effects.HitSettings, effects.AttachmentSe
         "the cube of the height", min=0.0, max=1.0e7, unit="MASS", needs=REBUILD, zero="automatic")
     stabilize_masses: flag("Stabilize Masses", "Bring the masses of joined bodies within 20 % of each other, the total "
         "being kept: steadier, and farther from nature", needs=REBUILD)
-    key_tolerance: number("Key Tolerance", "Largest deviation that the removal of keys may cause when baking, in "
-        "degrees and in thousandths of the character's height; 0 keeps every frame", min=0.0, max=10.0)
+    key_tolerance: number("Tolerance [deg]", "Largest deviation that the removal of keys may cause when baking, in "
+        "degrees and in thousandths of the character's height; 0 keeps every frame", min=0.0, max=10.0,
+        zero="every frame")
 
     version: record(int, "Layout that the settings were stored with", declare.FILE)
     is_ragdoll: record(bool)

@@ -84,7 +84,8 @@ def _of_ragdoll(obj, scene, state: str):
     if all(obj.pose.bones[bone].active_ragdoll.role == GENERIC for bone in bones if bone in obj.pose.bones):
         text = "No bone was recognised: ranges are generic. Give bones their roles in Setup > Active Bone > Body"
         yield Finding("", INFO, text, "", (), *REBUILD)
-    if (reason := _no_way_up(obj)) and reason not in STATE.messages.get(obj.name, ""):  # else a run has said it
+    said = " ".join(STATE.warnings.get(obj.name, ()))  # by a run
+    if (reason := _no_way_up(obj)) and reason not in said:
         yield Finding("", INFO, f"'{obj.name}' gets up by a blend: {reason}", "")
     if not has_floor(obj, scene):
         yield Finding("", INFO, "No floor below: limp, it falls without end", "", (), "add_floor", {}, "Add Floor")

@@ -5,7 +5,7 @@ from mathutils import Euler
 
 from ....motion.stack import Inputs
 from ....motion.transform_bone import IGNORE, TransformBone
-from ...interface import bone_field, keyed, rows
+from ...interface import props, rows
 from ...settings.declare import STACK, STACK_VALUE, choice, flag, share, text, vector
 from . import ItemStep, ListKind
 
@@ -105,8 +105,8 @@ class BoneTransforms(ListKind):
 
     def draw(self, layout, obj, item):
         inner = rows(layout)
-        bone_field(inner, obj, item, "bone")
-        keyed(inner, item, "weight", slider=True)
+        inner.prop_search(item, "bone", obj.data, "bones")
+        props(rows(inner, keyed=True), item, "weight", slider=True)
         for what in ("translation", "rotation", "scale"):
             part = rows(layout, keyed=True)
             part.prop(item, f"{what}_mode")

@@ -76,7 +76,7 @@ class ActiveRagdollPose(ActionChoice, bpy.types.PropertyGroup):
 
     frame: number("Frame", "Frame of the action", 1.0, precision=1)
     weight: share("Weight", "Share of this pose")
-    time: number("Time", "When the sequence comes to this pose [frames]", 0.0, precision=1)
+    time: number("Time [frames]", "When the sequence comes to this pose", 0.0, precision=1)
 
 
 class ActiveRagdollLayer(ActionChoice, lists.Playback, lists.BasePose, Named, bpy.types.PropertyGroup):
@@ -133,7 +133,8 @@ class ActiveRagdollAxis(bpy.types.PropertyGroup):
     grid: whole("Grid", "Divisions that samples can be snapped to", 4, min=1, soft_max=20)
     input: choice("Input", "Where the point comes from", INPUTS, "VALUE")
     value: number("Value", "The input; key it, or drive it by any property", keyed=True, precision=2)
-    smoothing: number("Smoothing", "Lag of the input [s]; 63 % of a step are done after it", 0.0, min=0.0, soft_max=2.0)
+    smoothing: number("Smoothing", "Lag of the input; 63 % of a step are done after it", min=0.0, soft_max=2.0,
+        unit="TIME_ABSOLUTE")
     preview: number("Preview", "The point while Preview is on", precision=2, needs=STACK)
 
 

@@ -7,7 +7,7 @@ from ....errors import RagdollError
 from ....motion.limbs import LONGEST, SHORTEST, LegStabilizer, stabilize
 from ....motion.look_at.chain import from_roles
 from ....motion.stack import Inputs, Rig, Step
-from ...interface import bone_field, keyed, props, rows
+from ...interface import props, rows
 from ...rig.armature import anatomy_of
 from ...runtime import STATE
 from ...settings.declare import STACK, STACK_VALUE, flag, number, share, text, whole
@@ -31,7 +31,7 @@ class ActiveRagdollLegStabilizer(bpy.types.PropertyGroup):
     off_while_limp: flag("Off While Limp", "Weight 0 while the leg's bodies are limp, as when the character falls",
         needs=STACK)
     min_distance: number("Start Distance", "How far the foot must have moved before it is put back, in the armature's "
-        "units; 0 is always", min=0.0, needs=STACK, own_units=True)
+        "units; 0 is always", min=0.0, unit="LENGTH", zero="always", needs=STACK, own_units=True)
     max_iterations: whole("Iterations", "Most iterations, where the leg has more than three bones", 30, min=0,
         max=10000, needs=STACK)
     tolerance: number("Tolerance", "At which the iterations end, in parts of the leg's length", 1e-3, min=0.0, max=1.0,
@@ -111,9 +111,9 @@ class LegStabilizers(ListKind):
 
     def draw(self, layout, obj, item):
         inner = rows(layout)
-        bone_field(inner, obj, item, "foot_bone")
+        inner.prop_search(item, "foot_bone", obj.data, "bones")
         inner.prop(item, "bones_count")
-        keyed(inner, item, "ik_weight", slider=True)
+        props(rows(inner, keyed=True), item, "ik_weight", slider=True)
         props(inner, item, "off_while_limp", "min_distance")
         if item.bones_count > 3:
             props(inner, item, "max_iterations", "tolerance")

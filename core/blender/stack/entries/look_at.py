@@ -128,8 +128,8 @@ class ActiveRagdollLookAt(bpy.types.PropertyGroup):
     target_point: vector("Point", "In the scene", subtype="TRANSLATION", keyed=True, needs=STACK_VALUE)
     weight: share("Weight", "Share of the look in the pose; from the first stored event on, the events say it",
         keyed=True, needs=STACK_VALUE)
-    blend_speed: number("Blend Speed", "How quickly the look goes over to a new one [share of the distance a second]; "
-        "0 is at once", min=0.0, soft_max=20.0, max=1.0e6, needs=STACK)
+    blend_speed: number("Speed [1/s]", "How quickly the look goes over to a new one, as share of the distance "
+        "a second; 0 is at once", zero="at once", min=0.0, soft_max=20.0, max=1.0e6, needs=STACK)
     up_vector: vector("Up", "In the scene", (0.0, 0.0, 1.0), needs=STACK)
     comfort: share("Comfort", "Share of all limits that is used up before any bone goes to its own", needs=STACK)
     behind_margin: number("Margin Behind", "Half the width of the zone straight behind in which the side is kept",

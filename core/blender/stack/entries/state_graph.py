@@ -80,7 +80,8 @@ class ActiveRagdollTransition(bpy.types.PropertyGroup):
 
     origin: text("From", "State that it leads from; *: any other", "*", refers="graph.states")
     target: text("To", "State that it leads to", refers="graph.states")
-    blend_time: number("Blend", "Seconds until the new state is shown alone", 0.2, min=0.0, soft_max=2.0)
+    blend_time: number("Blend", "Seconds until the new state is shown alone", 0.2, min=0.0, soft_max=2.0,
+        unit="TIME_ABSOLUTE")
     conditions: items(ActiveRagdollCondition, "condition_index")
     condition_index: row()
 

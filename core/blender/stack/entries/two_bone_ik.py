@@ -4,7 +4,7 @@ import bpy
 
 from ....motion.limbs import BONE, WORLD, TwoBoneIK
 from ....motion.stack import Inputs, Rig
-from ...interface import bone_field, object_fields, props, rows
+from ...interface import object_fields, props, rows
 from ...settings.declare import STACK, STACK_VALUE, block, choice, flag, number, share, text, vector
 from .. import world_reader
 from . import ItemStep, ListKind
@@ -97,7 +97,7 @@ class TwoBoneIKs(ListKind):
 
     def draw(self, layout, obj, item):
         inner = rows(layout, keyed=True)
-        bone_field(inner, obj, item, "end_bone")
+        inner.prop_search(item, "end_bone", obj.data, "bones")
         inner.prop(item, "weight", slider=True)
         for what in ("effector", "pole"):
             object_fields(inner, item, what, f"{what}_target_bone")
@@ -105,7 +105,7 @@ class TwoBoneIKs(ListKind):
                 inner.prop(item, f"{what}_space")
                 space = getattr(item, f"{what}_space")
                 if space == "BONE":
-                    bone_field(inner, obj, item, f"{what}_bone")
+                    inner.prop_search(item, f"{what}_bone", obj.data, "bones")
                 if space != "BEND":
                     inner.prop(item, f"{what}_location")
         props(inner, item, "keep_end_rotation", "allow_stretching")
