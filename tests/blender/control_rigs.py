@@ -67,10 +67,11 @@ def _angle_at_rest(obj, solver) -> float:
     return -angle if first.matrix_local.col[0].to_3d().cross(across).angle(along) < 1.0 else angle
 
 
-def layered(scene, on_object: bool = False, stretch: float = 0.0) -> bpy.types.Object:
+def layered(scene, on_object: bool = False, stretch: float = 0.0, paws: bool = False) -> bpy.types.Object:
     """Deforming bones that copy a layer between, which copies FK or IK chains as a property says: 0 is FK.
 
-    The properties of all limbs are on one bone, as in CloudRig, or on the armature object, as in MHX.
+    The properties of all limbs are on one bone, as in CloudRig, or on the armature object, as in MHX. With
+    paws the chains of legs have three bones.
     """
     table = dict(BENT)
     for side in ".L", ".R":
@@ -78,7 +79,11 @@ def layered(scene, on_object: bool = False, stretch: float = 0.0) -> bpy.types.O
             for name in (upper, lower):
                 head, tail, parent = BENT[f"{name}{side}"]
                 table[f"IK-{name}{side}"] = (head, tail, f"IK-{upper}{side}" if name == lower else parent)
-            table[f"IK-{end}{side}"] = (*BENT[f"{end}{side}"][:2], None)
+            head, tail, _parent = BENT[f"{end}{side}"]
+            table[f"IK-{end}{side}"] = (head, tail, None)
+            if paws and end == "foot":
+                table[f"IK-{end}{side}"] = (head, tail, f"IK-{lower}{side}")
+                table[f"IK-toe{side}"] = (tail, (tail[0], tail[1] - 0.1, tail[2]), None)
             x, y, z = BENT[f"{lower}{side}"][0]
             y += 0.5 if end == "hand" else -0.5
             table[f"POLE-{lower}{side}"] = ((x, y, z), (x, y, z + 0.1), None)
@@ -92,7 +97,8 @@ def layered(scene, on_object: bool = False, stretch: float = 0.0) -> bpy.types.O
     holder, path = (obj, "") if on_object else (obj.pose.bones["hips"], 'pose.bones["hips"]')
     for side in ".L", ".R":
         for upper, lower, end in LIMBS:
-            solver = _constraint(obj, f"IK-{lower}{side}", "IK", f"IK-{end}{side}", chain_count=2)
+            names = (end, "toe", 3) if paws and end == "foot" else (lower, end, 2)
+            solver = _constraint(obj, f"IK-{names[0]}{side}", "IK", f"IK-{names[1]}{side}", chain_count=names[2])
             solver.pole_target, solver.pole_subtarget = obj, f"POLE-{lower}{side}"
             solver.pole_angle = _angle_at_rest(obj, solver)
             holder[f"ik_{end}{side}"] = 0.0

@@ -95,6 +95,18 @@ def test_a_switch_is_held_over_the_range_and_goes_back(fresh_scene):
         assert obj.pose.bones["hips"]["ik_hand.L"] == 1.0
 
 
+def test_limbs_whose_chains_have_three_bones_stay_in_fk(fresh_scene):
+    obj, names = _shot(fresh_scene, control_rigs.layered, by_fk=True, paws=True)
+    before = _places(fresh_scene, obj, names)
+    bpy.ops.active_ragdoll.bake(to="CONTROLS", limbs="IK")
+    found = bake.controls_of(obj)
+    assert [found[f"DEF-{name}.L"]["control"] for name in ("foot", "shin", "hand")] == ["foot.L", "shin.L", "IK-hand.L"]
+    assert [f"ik_{end}" for end in ENDS if obj.pose.bones["hips"][f"ik_{end}"] == 0.0] == ["ik_foot.L", "ik_foot.R"]
+    note = next(note for note in bake.notes_on(found) if note.startswith("Inverse kinematics cannot lead"))
+    assert {name[4:-2] for name in names if f"'{name}'" in note} == {"thigh", "shin", "foot"}
+    assert max(off.max() for off in _apart(fresh_scene, obj, names, before)) < 2e-3
+
+
 def test_the_poles_of_limp_limbs_do_not_flip(fresh_scene):
     obj, names = _shot(fresh_scene, control_rigs.layered, weight=0.0)
     bpy.ops.active_ragdoll.bake(to="CONTROLS", limbs="IK", exact_joints=True)

@@ -287,7 +287,7 @@ def _carried(carried: controls.Controls, off: np.ndarray, height: float) -> dict
     off = off * (np.degrees(1.0), 1e3 * height / carried.height)
     figures = np.concatenate([off.mean(axis=0), off.max(axis=0)], axis=1).tolist()  # as FIGURES names them
     return {
-        name: {"control": carried.control_of.get(body), **dict(zip(FIGURES, figures[body], strict=True))}
+        name: dict(zip(FIGURES, figures[body]), control=carried.control_of.get(body), kept=body in carried.kept)
         for body, name in enumerate(carried.bones)
     }
 
@@ -316,6 +316,8 @@ def notes_on(carried: dict) -> list[str]:
     notes = [f"The controls give the motion within {mm} and {deg}"]
     if loose := [f"'{name}'" for name, of_one in carried.items() if of_one["control"] is None]:
         notes.append(f"No control of their own have {', '.join(loose)}")
+    if kept := [f"'{name}'" for name, of_one in carried.items() if of_one.get("kept")]:
+        notes.append(f"Inverse kinematics cannot lead {', '.join(kept)} exactly: their limbs are keyed in FK")
     return notes
 
 

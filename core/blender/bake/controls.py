@@ -34,7 +34,7 @@ LOOSE = 0.15  # how much errors count about axes that an owner does not turn its
 DAMPING, LEAST_DAMPING = 0.1, 0.03
 FARTHEST = 0.6  # that a control turns in one step [rad]: the responses hold for small turns only
 PLACE_WEIGHT = 6.0  # of a bone's place in heights against its rotation [rad]: twist cannot always be given
-STEPS, ENOUGH, EXACT = 16, 0.01, 1e-4  # most steps a frame; gains that do not pay; an error of all that is none [rad]
+STEPS, ENOUGH, EXACT = 40, 0.01, 1e-4  # most steps; gains that do not pay unless a turn is cut short; no error [rad]
 
 
 @dataclass
@@ -126,13 +126,15 @@ class Controls:
             animation.action, animation.use_nla = None, False
         for bone in self.copy.pose.bones:
             bone.matrix_basis.identity()
-        self.switches = self._best_switches()
+        best = self._best_switches()
+        self.switches, self.kept = dict(best), set()
         if limbs != FK:
             self._turn_to_limbs(now)
-        owners = self._owners()
-        self.limbs = Limbs(self, {self.rows[owner.body] for owner in owners})
+        self.limbs = Limbs(self, {self.rows[owner.body] for owner in self._owners()})
+        if self._turn_back(best):
+            self.limbs = Limbs(self, {self.rows[owner.body] for owner in self._owners()})
         theirs = {name for limb in self.limbs.found for name in limb.controls()}
-        self.owners = [owner for owner in owners if owner.name not in theirs]
+        self.owners = [owner for owner in self._owners() if owner.name not in theirs]
         self.control_of = {owner.body: owner.name for owner in self.owners}
         self.owners += self._helpers(theirs)
         for limb in self.limbs.found:
@@ -172,6 +174,23 @@ class Controls:
                 ):
                     self.switches[path] = value
                     break
+
+    def _turn_back(self, best: dict) -> bool:
+        """Turn back the switches of limbs that inverse kinematics cannot lead, noting their bodies; whether there are.
+
+        They have no limb behind them and leave bodies without controls: limbs of three bones and more, and those whose
+        ends do not follow their controls.
+        """
+        led = [self.rows.index(limb.upper) for limb in self.limbs.found]
+        carried = [*led, *(owner.body for owner in self._owners())]
+        for path, value in list(self.switches.items()):
+            reach = [self._reach[name] for name in self._paths.get(path, ())]
+            behind = np.any([np.zeros(len(self.rows), dtype=bool), *reach], axis=0)
+            if value != best.get(path) and not behind[led].any() and np.delete(behind, carried).any():
+                self.kept |= set(np.flatnonzero(behind))
+                self.switches[path] = best.get(path, value)  # a pole's then does nothing
+                switch(self.copy, path, self.switches[path])
+        return bool(self.kept)
 
     def _group(self) -> None:
         """Which owners [k] are solved together, by which bodies [m]: what limbs carry comes later."""
@@ -273,8 +292,8 @@ class Controls:
         self._weigh()
         led = {row for limb in self.limbs.found for row in (limb.upper, limb.lower, limb.last)}
         free = np.repeat([row not in led for row in self.rows], 6)[:, None]
-        taken = taken | {owner.name for owner in self.owners}
-        names = [name for name in self._effects if name not in taken and self._is_plain(name)]
+        taken, bones = taken | {owner.name for owner in self.owners}, self.copy.pose.bones
+        names = [n for n in self._effects if n not in taken and bones[n].custom_shape and _free(bones[n]).all()]
         self._turn(names)
         waiting = [replace(self._measured(name, int(np.argmax(self._reach[name]))), shifts=None) for name in names]
         found = []
@@ -289,11 +308,6 @@ class Controls:
                 break
             found.append(waiting.pop(int(np.argmax(gains))))
         return found
-
-    def _is_plain(self, name: str) -> bool:
-        """Whether a bone is made to be turned: it has a shape and no locks."""
-        bone = self.copy.pose.bones[name]
-        return bone.custom_shape is not None and bool(_free(bone).all())
 
     def _weigh(self) -> None:
         """How much turns of bodies about their own axes count [m, 3, 3]: little where their owners do not turn them."""
@@ -391,25 +405,21 @@ class Controls:
                 basis, poses, error, damping = moved, there, left, max(damping * 0.3, LEAST_DAMPING)
             else:
                 damping *= 10.0
-            if -ENOUGH < gain < ENOUGH:
+            if -ENOUGH < gain < ENOUGH and np.abs(step.reshape(-1, 6)[:, :3]).max() < 0.99 * FARTHEST:
                 break
         for bone, matrix in zip(bones, basis, strict=True):
             bone.matrix_basis = Matrix(matrix)
         return poses
 
     def _try(self, bones, basis: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The evaluated poses [n, 4, 4] for basis matrices, and what is left: turns and weighted shifts [m, 6]."""
+        """The evaluated poses [n, 4, 4] for basis matrices, and what they lack: weighted turns and shifts [m, 6]."""
         for bone, matrix in zip(bones, basis, strict=True):
             bone.matrix_basis = Matrix(matrix)
         poses = self.shown()
-        return poses, self._errors(poses, wanted)
-
-    def _errors(self, poses: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-        """What poses lack of wanted ones: weighted turns and shifts [m, 6]."""
         bodies = poses[self.rows]
         places = (wanted[:, :3, 3] - bodies[:, :3, 3]) * (PLACE_WEIGHT / self.height)
         turns = self._weights_in(poses) @ turns_between(wanted, bodies)[..., None]
-        return np.hstack([turns[..., 0], places])
+        return poses, np.hstack([turns[..., 0], places])
 
     def _weights_in(self, poses: np.ndarray) -> np.ndarray:
         """What turns of bodies count about the axes of the armature [m, 3, 3]."""

@@ -19,6 +19,7 @@ STRAIGHT = 0.005  # heights that the middle joint is off the line of a limb that
 NEAR = 0.02  # heights between a joint of the chain and that of the body which it leads
 HIDDEN = 0.05  # heights of distance that a control without a shape of its own is worse than one with it
 FULLY, STAYS = 0.9, 0.1  # shares of a trial's turn or shift
+FOLLOWED = 0.01  # heights and rad by which a limb's end may come elsewhere than its control says
 ROUNDS, CLOSE = 4, np.radians(0.02)  # most corrections of a bend; an error of it that is none
 
 
@@ -86,10 +87,11 @@ class Limbs:
         if len(chain) < 2:
             return None
         upper, lower = self._body(chain[-1]), self._body(chain[len(chain) // 2 - 1])
-        if upper is None or lower is None or {upper, lower} & taken:
+        joined = {self._body(row) for row in chain} - {None}  # more than two bend as no end control and pole tell
+        if joined != {upper, lower} or joined & taken:
             return None
         target, joint = self.bones.find(constraint.subtarget), self.tails[chain[0]]
-        best = None
+        fits = []
         for name in self.rig.leading([constraint.subtarget]):
             control, row = self.rig.copy.pose.bones[name], self.bones.find(name)
             if control.bone.use_connect or any(control.lock_location) or row in chain:
@@ -103,14 +105,14 @@ class Limbs:
                 continue
             arm = np.linalg.norm(self.rest[row, :3, 3] - joint) / self.rig.height
             arm += 0.0 if control.custom_shape else HIDDEN
-            if best is None or arm < best[0]:
-                best = arm, name, row
-        if best is None:
+            fits.append((arm, len(fits), name, row))
+        if not fits:
             return None
-        last, turns = self._carried(best[1], joint, chain)
-        last = lower if last is None else last
-        offset = np.linalg.solve(rigid(self.rest[last]), rigid(self.rest[best[2]]))
-        return Limb(chain, upper, lower, best[1], last, turns, offset)
+        _arm, _at, name, row = min(fits)
+        carried = self._carried(name, joint, chain)
+        last = lower if carried is None else carried
+        offset = np.linalg.solve(rigid(self.rest[last]), rigid(self.rest[row]))
+        return Limb(chain, upper, lower, name, last, carried is not None, offset)
 
     def _body(self, row: int) -> int | None:
         """The body whose bone begins where a bone of a chain does."""
@@ -120,8 +122,8 @@ class Limbs:
         nearest = int(np.argmin(apart))
         return bodies[nearest] if apart[nearest] < NEAR else None
 
-    def _carried(self, control: str, joint: np.ndarray, chain: list) -> tuple:
-        """The deforming bone at the end that a control turns as a whole, and whether there is one."""
+    def _carried(self, control: str, joint: np.ndarray, chain: list) -> int | None:
+        """The deforming bone at the end that a control turns as a whole."""
         turn = 0.1
         now = self.rig.trial(self.rig.copy.pose.bones[control], Matrix.Rotation(turn, 4, (0.6, 0.64, 0.48)))
         turned = np.linalg.norm(turns_between(now, self.rest), axis=1) / turn
@@ -132,11 +134,10 @@ class Limbs:
             for row, bone in enumerate(self.bones)
             if (row in bodies or bone.use_deform) and turned[row] > FULLY and row not in chain and bone.name != control
         ]
-        row = min((fit for fit in fits if fit[1] < 0.1 * self.rig.height), default=(None,))[-1]
-        return row, row is not None
+        return min((fit for fit in fits if fit[1] < 0.1 * self.rig.height), default=(None,))[-1]
 
     def _probe(self, limb: Limb, constraint) -> bool:
-        """Draw a limb in and see where it bends, and what leads the bend; whether it bends at all."""
+        """Draw a limb in and see where it bends, and what leads the bend; whether it bends, and its end follows."""
         root, _middle, end = self.joints(limb, self.rest)
         bone = self.rig.copy.pose.bones[limb.end]
         drawn = self.rest[self.bones.find(limb.end)].copy()
@@ -144,6 +145,8 @@ class Limbs:
         bone.matrix_basis = Matrix(self.basis(limb.end, drawn, self.rest))
         now = self.rig.shown()
         off, axis = self._bend(limb, now)
+        missed = self._goal(limb, now, now) - now[self.bones.find(limb.end)]
+        missed[:3, 3] /= self.rig.height
         if (size := np.linalg.norm(off)) > STRAIGHT * self.rig.height:
             limb.bend = rigid(now[limb.upper])[:3, :3].T @ (off / size)
             if constraint.pole_target == self.rig.copy and constraint.pole_subtarget in self.bones:
@@ -154,7 +157,7 @@ class Limbs:
             else:
                 self._find_swivel(limb, off, axis)
         bone.matrix_basis = Matrix()
-        return limb.bend is not None
+        return limb.bend is not None and np.abs(missed).max() < FOLLOWED
 
     def _find_swivel(self, limb: Limb, off: np.ndarray, axis: np.ndarray) -> None:
         name, turn = self.bones[limb.chain[-1]].name, 0.2
@@ -194,16 +197,7 @@ class Limbs:
         """Pose the controls of all limbs for wanted poses [n, 4, 4] of the bodies; the evaluated poses then."""
         bones = self.rig.copy.pose.bones
         for limb in self.found:
-            matrix = poses[self.bones.find(limb.end)].copy()
-            if limb.turns:
-                goal = rigid(wanted[limb.last]) @ limb.offset
-                matrix[:3, :3] = goal[:3, :3] * np.linalg.norm(matrix[:3, :3], axis=0)
-            else:
-                goal = np.eye(4)
-                moved = self.rest[self.bones.find(limb.end), :3, 3] - self.tails[limb.chain[0]]
-                goal[:3, 3] = self.joints(limb, wanted)[2] + moved
-            matrix[:3, 3] = goal[:3, 3]
-            bones[limb.end].matrix_basis = Matrix(self.basis(limb.end, matrix, poses))
+            bones[limb.end].matrix_basis = Matrix(self.basis(limb.end, self._goal(limb, poses, wanted), poses))
         poses = self.rig.shown()
         aims = [self._aim(limb, wanted) for limb in self.found]
         leads = np.array([limb.lead for limb in self.found])
@@ -227,6 +221,18 @@ class Limbs:
                     turn = quaternion.to_matrix(quaternion.from_rotation_vector(limb.axis * angle))
                     bones[limb.swivel].matrix_basis = bones[limb.swivel].matrix_basis @ Matrix(turn).to_4x4()
         return poses
+
+    def _goal(self, limb: Limb, poses: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        """The matrix [4, 4] of a limb's end control, which is somewhere in poses, for wanted poses of the bodies."""
+        row = self.bones.find(limb.end)
+        matrix = poses[row].copy()
+        if limb.turns:
+            goal = rigid(wanted[limb.last]) @ limb.offset
+            matrix[:3, :3] = goal[:3, :3] * np.linalg.norm(matrix[:3, :3], axis=0)
+            matrix[:3, 3] = goal[:3, 3]
+        else:
+            matrix[:3, 3] = self.joints(limb, wanted)[2] + self.rest[row, :3, 3] - self.tails[limb.chain[0]]
+        return matrix
 
     def _aim(self, limb: Limb, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
         """Where the middle joint shall go (a direction), the limb's line, and whether it is bent."""
