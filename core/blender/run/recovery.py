@@ -225,14 +225,16 @@ class Recovery:
         place = self._worlds[frame]
         names = [action.name if action else "" for action in (group.get_up_face_up, group.get_up_face_down)]
         planned = get_up.is_planned(group) and self.state.phase == states.RECOVERING
-        if planned and self._plan(run, frame, scene, shown, place):
-            return
-        if self.get_up == effect_settings.BLEND:
-            names = ["", ""]
-        action, pull = self.landmarks.action(place @ shown[0], *names), scene.gravity.length * scene.use_gravity
-        own = action or self.get_up not in (effect_settings.AUTOMATIC, effect_settings.BLEND)
-        least = 0.0 if own else SHORTEST * self.manner.pace * tone.pace(self.character.height, pull or GRAVITY)
-        self._go_on(frame, scene, shown, action, least=least)
+        if not (planned and self._plan(run, frame, scene, shown, place)):
+            if self.get_up == effect_settings.BLEND:
+                names = ["", ""]
+            action, pull = self.landmarks.action(place @ shown[0], *names), scene.gravity.length * scene.use_gravity
+            own = action or self.get_up not in (effect_settings.AUTOMATIC, effect_settings.BLEND)
+            least = 0.0 if own else SHORTEST * self.manner.pace * tone.pace(self.character.height, pull or GRAVITY)
+            self._go_on(frame, scene, shown, action, least=least)
+        if self._carrying is not None:  # what was left of this step has counted as of an ordinary rise
+            self.state = replace(self.state, progress=0.0)
+            self.record.values[frame] = self.state.values()
 
     def _plan(self, run, frame: int, scene, shown: list, place: np.ndarray) -> bool:
         """Get up by a plan; whether there is one."""
@@ -245,8 +247,6 @@ class Recovery:
         more = {"planned": clip, "duration": SETTLED * found.tempo}
         places = place, self._worlds.get(frame - 1, place)
         self._begin(shown, (), places, found.move, frame, clip.fps, **more)
-        self.state = replace(self.state, progress=0.0)
-        self.record.values[frame] = self.state.values()
         return True
 
     def _finish_action(self, frame: int, scene) -> None:
