@@ -273,21 +273,19 @@ def prepare_blender() -> str:
 def fuzz_stage(night: bool) -> Result:
     """Sessions of fixed seeds; at night new ones each time, for longer."""
     command = script_command(DEFAULT_BPY, sessions.SESSION, [])
-    os.environ.update(perturbed(DEFAULT_BPY))
-    if night:
-        return sessions.fuzz(command, DEFAULT_BPY, FUZZ_NIGHT, int(time.time()))
-    return sessions.fuzz(command, DEFAULT_BPY, FUZZ_NIGHT, FUZZ_SEED, FUZZ_SESSIONS)
+    seeds = (int(time.time()),) if night else (FUZZ_SEED, FUZZ_SESSIONS)
+    return sessions.fuzz(command, perturbed(DEFAULT_BPY), DEFAULT_BPY, FUZZ_NIGHT, *seeds)
 
 
 def fuzz(options: argparse.Namespace) -> int:
     """Random sessions for some time, or one of them with some of its steps."""
     command = script_command(options.bpy, sessions.SESSION, [])
-    os.environ.update(perturbed(options.bpy))
+    env = perturbed(options.bpy)
     if options.only is not None:
-        ended = sessions.play(command, options.seed, options.only)
+        ended = sessions.play(command, env, options.seed, options.only)
         say(f"{ended.log}{ended.fault}")
         return 1 if ended.fault else 0
-    return 1 if sessions.fuzz(command, options.bpy, options.seconds, options.seed).failed else 0
+    return 1 if sessions.fuzz(command, env, options.bpy, options.seconds, options.seed).failed else 0
 
 
 def real_or_skip(setup: Background, zipped: Background, pattern: str | None) -> Result:

@@ -35,13 +35,13 @@ class Ended:
         return re.sub(r"'[^']*'|\d[\d.e+-]*", "", self.fault.strip().splitlines()[-1])[:80] if self.fault else ""
 
 
-def play(command: list, seed: int, only: list[int] | None = None) -> Ended:
+def play(command: list, env: dict, seed: int, only: list[int] | None = None) -> Ended:
     """One session, of all its steps or some of them."""
     chosen = [] if only is None else ["--only", *map(str, only)]
     with tempfile.TemporaryDirectory(prefix="fuzz-") as name:
         folder = Path(name)
         own = ["--seed", seed, "--steps", STEPS, "--folder", folder, *chosen]
-        code, seconds = ended([*command, *own], folder / "log", TIMEOUT)
+        code, seconds = ended([*command, *own], folder / "log", TIMEOUT, env)
         text, _, fault = (folder / "log").read_text(errors="replace").partition("FAULT\n")
         if code is None:
             fault = f"no end after {TIMEOUT:.0f} s"
@@ -52,7 +52,7 @@ def play(command: list, seed: int, only: list[int] | None = None) -> Ended:
     return Ended(fault, text, seconds)
 
 
-def shrink(command: list, seed: int, found: Ended) -> tuple[list[int], Ended]:
+def shrink(command: list, env: dict, seed: int, found: Ended) -> tuple[list[int], Ended]:
     """The fewest steps found within the time that end with the same fault, and how they end."""
     until = time.monotonic() + SHRINK
     kept, size = list(range(STEPS)), STEPS // 2
@@ -62,18 +62,18 @@ def shrink(command: list, seed: int, found: Ended) -> tuple[list[int], Ended]:
             rest = kept[:start] + kept[start + size :]
             if time.monotonic() > until:
                 return kept, found
-            tried = play(command, seed, rest)
+            tried = play(command, env, seed, rest)
             if tried.kind == found.kind:
                 kept, found, shorter = rest, tried, True
         size = min(size, len(kept)) if shorter and size > 1 else size // 2
     return kept, found
 
 
-def fuzz(command: list, title: str, seconds: float, seed: int, count: int | None = None) -> Result:
+def fuzz(command: list, env: dict, title: str, seconds: float, seed: int, count: int | None = None) -> Result:
     """Run sessions for so long, or so many of them; the first failure ends it.
 
     Args:
-        command: what runs session.py, as it takes options at its end. title: of the version of Blender.
+        command: what runs session.py, as it takes options at its end. env: variables for it. title: of the Blender.
         seed: of the first session; the others count on.
     """
     until, total = time.monotonic() + seconds, Result()
@@ -83,7 +83,7 @@ def fuzz(command: list, title: str, seconds: float, seed: int, count: int | None
         for own in seeds:
             if total.failed or time.monotonic() > until:
                 return
-            found = play(command, own)
+            found = play(command, env, own)
             total.add(Result(passed=not found.fault, failed=bool(found.fault), seconds=found.seconds))
             if found.fault:
                 say(f"  FAIL  session {own} on {title}: {found.kind}")
@@ -94,7 +94,7 @@ def fuzz(command: list, title: str, seconds: float, seed: int, count: int | None
         for job in [pool.submit(worker) for _ in range(JOBS)]:
             job.result()
     for own, found in failures[:1]:
-        kept, found = shrink(command, own, found)
+        kept, found = shrink(command, env, own, found)
         lines = [line for line in found.log.splitlines() if re.match(r"\d+ |    |end", line)]
         say("\n".join([*lines, found.fault.rstrip()]))
         say(f"again: dev.py fuzz --bpy {title} --seed {own} --only {' '.join(map(str, kept))}")
