@@ -21,6 +21,7 @@ at once, in as many processes as there are processors.
 """
 
 import argparse
+import math
 import os
 import shlex
 import shutil
@@ -274,7 +275,8 @@ def fuzz_stage(night: bool) -> Result:
     """Sessions of fixed seeds; at night new ones each time, for longer."""
     command = script_command(DEFAULT_BPY, sessions.SESSION, [])
     seeds = (int(time.time()),) if night else (FUZZ_SEED, FUZZ_SESSIONS)
-    return sessions.fuzz(command, perturbed(DEFAULT_BPY), DEFAULT_BPY, FUZZ_NIGHT, *seeds)
+    seconds = FUZZ_NIGHT if night else math.inf  # it waits for free cores
+    return sessions.fuzz(command, perturbed(DEFAULT_BPY), DEFAULT_BPY, seconds, *seeds)
 
 
 def fuzz(options: argparse.Namespace) -> int:
