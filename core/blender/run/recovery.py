@@ -15,7 +15,6 @@ import numpy as np
 
 from ... import pose as pose_space
 from ... import quaternion
-from ...anatomy.masses import GRAVITY
 from ...anatomy.roles import CHEST, HEAD, LEFT, NECK, PELVIS, RIGHT, SPINE, THIGH, UPPER_ARM
 from ...errors import RagdollError
 from ...motion import getting_up
@@ -228,9 +227,9 @@ class Recovery:
         if not (planned and self._plan(run, frame, scene, shown, place)):
             if self.get_up == effect_settings.BLEND:
                 names = ["", ""]
-            action, pull = self.landmarks.action(place @ shown[0], *names), scene.gravity.length * scene.use_gravity
+            action = self.landmarks.action(place @ shown[0], *names)
             own = action or self.get_up not in (effect_settings.AUTOMATIC, effect_settings.BLEND)
-            least = 0.0 if own else SHORTEST * self.manner.pace * tone.pace(self.character.height, pull or GRAVITY)
+            least = 0.0 if own else SHORTEST * self.manner.pace * tone.pace(self.character.height, world.pull(scene))
             self._go_on(frame, scene, shown, action, least=least)
         if self._carrying is not None:  # what was left of this step has counted as of an ordinary rise
             self.state = replace(self.state, progress=0.0)
