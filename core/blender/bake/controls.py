@@ -21,6 +21,7 @@ from mathutils import Matrix
 
 from ... import quaternion
 from ...errors import RagdollError
+from ...skeleton import path_to_root
 from ..physics import source
 from ..rig.action_channels import bone_path
 from ..rig.armature import pose_matrices, rigid
@@ -73,6 +74,8 @@ class Controls:
         self.all = obj.data.bones  # whose rows are meant: the copy has fewer
         self.shaped = {bone.name for bone in obj.pose.bones if bone.custom_shape}
         self.rows = [self.all.find(name) for name in bones]
+        ways = [path_to_root(parents, body) for body in range(len(bones))]
+        self._paths_to = np.array([[float(other in way) for other in range(len(bones))] for way in ways])
         try:
             self._sources = _sources(self.copy)
             self._prune([*bones, *self._near_ends()])
@@ -434,7 +437,7 @@ class Controls:
             if 1.0 - np.linalg.norm(promised[mask.any(axis=1)]) / size < ENOUGH or size < EXACT:
                 break
             ways = step.reshape(-1, 6) * (1.0, 1.0, 1.0, *[self.height] * 3)
-            moved = np.array([_moved(*each) for each in zip(basis, ways, strict=True)])
+            moved = _moved(basis, ways)
             there, left = self._try(bones, moved, wanted)
             gain = 1.0 - np.linalg.norm(left[bodies]) / size
             learnt = learnt + np.outer(promised - left.ravel(), step) / (step @ step)
@@ -465,19 +468,17 @@ class Controls:
 
     def _jacobian(self, poses: np.ndarray, owners: list) -> np.ndarray:
         """How the errors [m * 6] of bodies go down with turns and shifts in heights of owners [k * 6]."""
-        places = poses[self.rows, :3, 3]
-        m, k = len(places), len(owners)
+        places, m, k = poses[self.rows, :3, 3], len(self.rows), len(owners)
+        axes = _axes(poses[np.array([owner.row for owner in owners], dtype=int)])
         turns, shifts = np.zeros((2, m, 3, k, 6))
+        for result, name in ((turns, "turns"), (shifts, "arms")):
+            responses = np.array([getattr(owner, name) for owner in owners]).reshape(k, m, 3, 3)
+            result[..., :3] = np.einsum("kij,kmjl->mikl", axes, responses)
         for o, owner in enumerate(owners):
-            axes = _axes(poses[owner.row])
-            turns[:, :, o, :3] = axes @ owner.turns
-            shifts[:, :, o, :3] = axes @ owner.arms
             if owner.shifts is not None:
                 shifts[owner.body, :, o, 3:] = self._parent_axes(owner, poses) @ owner.shifts * self.height
-        for i, parent in enumerate(self.parents):
-            if parent >= 0:
-                by_parent = np.cross(turns[parent], places[i] - places[parent], axisa=0, axisc=0)
-                shifts[i] += shifts[parent] + by_parent
+        arms = np.where(np.less(self.parents, 0)[:, None], 0.0, places - places[self.parents])[..., None, None]
+        shifts = np.tensordot(self._paths_to, shifts + np.cross(turns[self.parents], arms, axis=1), 1)
         turns = np.einsum("mij,mjkl->mikl", self._weights_in(poses), turns)
         return np.concatenate([turns, shifts * (PLACE_WEIGHT / self.height)], axis=1).reshape(m * 6, k * 6)
 
@@ -563,11 +564,12 @@ def _rotation(vector: np.ndarray) -> Matrix:
     return Matrix(quaternion.to_matrix(quaternion.from_rotation_vector(vector))).to_4x4()
 
 
-def _moved(basis: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """A basis matrix [4, 4] turned in its own axes by a rotation vector and shifted: step [6]."""
+def _moved(basis: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Basis matrices [.., 4, 4] turned in their own axes by rotation vectors and shifted: steps [.., 6]."""
     result = basis.copy()
-    result[:3, :3] = basis[:3, :3] @ quaternion.to_matrix(quaternion.from_rotation_vector(step[:3]))
-    result[:3, 3] += step[3:]
+    turns = quaternion.to_matrix(quaternion.from_rotation_vector(steps[..., :3]))
+    result[..., :3, :3] = basis[..., :3, :3] @ turns
+    result[..., :3, 3] += steps[..., 3:]
     return result
 
 
