@@ -17,7 +17,7 @@ from ..core.blender.runtime import STATE
 from ..core.errors import RagdollError, named
 from .base import OnArmature, Operator, choice
 
-SLICES = 0.5, 3.0  # [s] at least and at most, of frames between two looks at the keyboard and redraws of the window
+SLICES = 1.0, 3.0  # [s] at least and at most, of frames between two looks at the keyboard and redraws of the window
 REDRAWS = 0.25  # of the time for frames that redraws may take
 MOVED = (interface.moved, interface.unbaked)  # by physics or the motion stack
 PRINT_EVERY = 0.1  # share of the shot between two lines of progress
@@ -100,8 +100,10 @@ class SteppingOperator(OnArmature):
         if not self._begin(context):
             return {"CANCELLED"}
         self._timer = context.window_manager.event_timer_add(0.001, window=context.window)
-        context.window_manager.modal_handler_add(self)
-        return {"RUNNING_MODAL"}
+        result = self._go_on(context, SLICES[0])  # what takes no longer is not shown on the way
+        if result == {"RUNNING_MODAL"}:
+            context.window_manager.modal_handler_add(self)
+        return result
 
     def modal(self, context, event):
         """One slice for each tick of the timer; all other input waits."""
@@ -109,8 +111,12 @@ class SteppingOperator(OnArmature):
             return self._stop(context)
         if event.type != "TIMER":
             return {"RUNNING_MODAL"}
-        begun = time.perf_counter()  # since the last slice the window was redrawn
-        until = begun + min(max((begun - self._rested) / REDRAWS, SLICES[0]), SLICES[1])
+        drawing = time.perf_counter() - self._rested  # since the last slice the window was redrawn
+        return self._go_on(context, min(max(drawing / REDRAWS, SLICES[0]), SLICES[1]))
+
+    def _go_on(self, context, seconds: float) -> set:
+        """Frames for some time; the operator's result."""
+        until = time.perf_counter() + seconds
         try:
             while time.perf_counter() < until:
                 self._frame = next(self._frames)
@@ -137,7 +143,6 @@ class SteppingOperator(OnArmature):
             self.cancelled(error)
             return False
         self._progress = Progress(self.verb, *world.shot_range(self._scene), self.characters)
-        self._rested = time.perf_counter()
         return True
 
     def _stop(self, context):
