@@ -33,7 +33,7 @@ class Progress:
         self._manager.progress_begin(first, last)
 
     def show(self, frame: int, workspace=None, character: int = 0) -> None:
-        """Tell that a frame is done; the status bar tells time and characters left, those before this one being done."""
+        """Tell that a frame is done; the status bar tells the time left and the character, those before being done."""
         share = (frame - self.first + 1) / max(self.last - self.first + 1, 1)
         self._manager.progress_update(frame)
         if bpy.app.background and share + 1e-9 >= self._said + PRINT_EVERY:
