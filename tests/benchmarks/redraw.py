@@ -77,12 +77,5 @@ if not bpy.app.background:
 elif not os.environ.get("BLENDER_WINDOW"):
     sys.exit("BLENDER_WINDOW is not set: it is a command that starts a Blender with a window")
 else:
-    command = [
-        *shlex.split(os.environ["BLENDER_WINDOW"]),
-        "--factory-startup",
-        "--python-exit-code",
-        "1",
-        "--python",
-        __file__,
-    ]
-    harness.exit_now(subprocess.run(command).returncode)
+    options = " --factory-startup --python-exit-code 1 --python"
+    harness.exit_now(subprocess.run([*shlex.split(os.environ["BLENDER_WINDOW"] + options), __file__]).returncode)
