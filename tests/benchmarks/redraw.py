@@ -17,9 +17,10 @@ import bpy
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-import _characters  # noqa: E402, F401  finds the modules below, loads the extension
-import harness  # noqa: E402
-import rigs  # noqa: E402
+import _characters  # noqa: F401  finds the modules below, loads the extension
+
+import harness
+import rigs
 
 AIM, FRAMES, ROUNDS = 1.3, 250, 7
 OPERATORS = bpy.ops.active_ragdoll
@@ -76,5 +77,5 @@ if not bpy.app.background:
 elif not os.environ.get("BLENDER_WINDOW"):
     sys.exit("BLENDER_WINDOW is not set: it is a command that starts a Blender with a window")
 else:
-    command = [*shlex.split(os.environ["BLENDER_WINDOW"]), "--factory-startup", "--python-exit-code", "1", "--python", __file__]
-    harness.exit_now(subprocess.run(command).returncode)
+    options = " --factory-startup --python-exit-code 1 --python"
+    harness.exit_now(subprocess.run([*shlex.split(os.environ["BLENDER_WINDOW"] + options), __file__]).returncode)
