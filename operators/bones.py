@@ -10,7 +10,7 @@ from ..core.blender.languages import translated
 from ..core.blender.physics import body_objects, build, built
 from ..core.blender.tools import bone_tools
 from ..core.errors import RagdollError, named
-from .base import OnRagdoll, Operator, Unbaked, leave_modal
+from .base import OnRagdoll, Operator, Unbaked, choice, leave_modal
 
 KIND_ITEMS = (
     ("BOTH", "Both", "Rotation and translation"),
@@ -153,9 +153,7 @@ class ACTIVE_RAGDOLL_OT_weight_preset(Unbaked, bpy.types.Operator):
     """Set the weights of all bones of the selected characters from a preset; keyed weights win over it"""
 
     preset: EnumProperty(name="Preset", items=PRESET_ITEMS)
-    side: EnumProperty(
-        name="Side", items=((roles.LEFT, "Left", "The left arm"), (roles.RIGHT, "Right", "The right arm"))
-    )
+    side: choice("Side", "", (roles.LEFT, "Left", "The left arm"), (roles.RIGHT, "Right", "The right arm"))
 
     def draw(self, _context):
         self.layout.prop(self, "preset")
