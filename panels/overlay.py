@@ -13,8 +13,7 @@ from ..core.blender.physics import body_objects
 from ..core.blender.runtime import STATE
 from ..core.blender.tools import viewport
 from ..core.ragdoll.overlay import Show
-from .base import active_armature, paragraph
-from .ragdoll import SetupPart
+from .base import Part, active_armature, paragraph
 
 THIN, THICK = 1.5, 2.5  # [px] of lines, at the usual size of the interface
 _VIEW = bpy.types.SpaceView3D
@@ -118,7 +117,7 @@ def _draw(context, lines) -> None:
         gpu.state.blend_set("NONE")
 
 
-class ACTIVE_RAGDOLL_PT_overlay(SetupPart, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_overlay(Part, bpy.types.Panel, parent="setup"):
     """What the 3D view shows of the ragdoll, and editing its bodies by hand"""
 
     def draw_header(self, context):
