@@ -2,7 +2,8 @@
 
 Prone one draws the hands in, presses up to all fours, sets a foot forward, kneels and rises; supine one sits up over a
 hand and comes to kneel from there; whoever lies on the side rolls to the nearer one of both. The rear foot then goes
-where the animation has it, the front foot follows, and the animation goes on from there.
+where the animation has it, the front foot follows, and the animation goes on from there. A quadruped rolls to its
+chest, rises with its front legs, then with its hind legs, and steps crosswise to where the animation has its feet.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ..stack import LocalPose
 from .course import Course, mean_around
 from .keys import HEIGHT, Author, Clearances, Floor, Key, Surface
 
-PRONE, SUPINE = "PRONE", "SUPINE"
+PRONE, SUPINE, CHEST = "PRONE", "SUPINE", "CHEST"
 AUTOMATIC, LEFT, RIGHT = "AUTOMATIC", "LEFT", "RIGHT"
 STEEPEST = np.radians(25.0)  # of a floor that one gets up from
 _STEEP = 0.6  # upright share of a trunk from which on it sits rather than lies
@@ -36,7 +37,7 @@ _LOW, _SEATED = 0.15, 0.32  # of the height: an end below it stands on something
 _DOWN, _UP = 0.2, 0.25  # of the height: that far a limb is planted lower or higher than the ground at the hips
 _RAISED = np.array([0.1, 0.06, 0.06, 0.15, 0.15])  # of the height: by what trunk, feet and hands are kept off the floor
 SHORTEST = 3.0  # [s] from lying to standing
-HOLD, RESTS = 0.35, ("half kneel", "sit")  # [s] for which one who is hurt rests, and where
+HOLD, RESTS = 0.35, ("half kneel", "sit", "front")  # [s] for which one who is hurt rests, and where
 
 
 class NoRoom(RagdollError):
@@ -47,7 +48,7 @@ class NoRoom(RagdollError):
 class Plan:
     """A way up, one pose a frame."""
 
-    strategy: str  # PRONE or SUPINE
+    strategy: str  # PRONE or SUPINE; CHEST of a quadruped
     names: tuple  # of the keys [k], the pose that one lies in first
     times: np.ndarray  # of the keys [k], [s]
     poses: LocalPose  # [f, n], in the armature's space at the first frame
@@ -94,7 +95,10 @@ def plan(
     right = _starts_right(lain, strategy, manner, rng)
     tempo = float(np.sqrt(own.height / HEIGHT * GRAVITY / (abs(gravity) or GRAVITY)))
     author = Author(own, room)
-    written = author.prone() if strategy == PRONE else author.supine(sitting)
+    if own.four:
+        strategy, written = CHEST, author.four(upright < -_STEEP)
+    else:
+        written = author.prone() if strategy == PRONE else author.supine(sitting)
     if manner.pace > 1.2:
         at = next(i for i, key in enumerate(written) if key.name in RESTS)
         written.insert(at + 1, Key("rest", HOLD, written[at].posture))
@@ -103,18 +107,13 @@ def plan(
     written = [_mirrored(key) if right else key for key in written]
     stands = animated(tempo * float(rhythm @ [*(key.seconds for key in written), 0.65, 0.55]))
     written, place = _chosen(own, surface, room, written, lain.hip, heading(trunk), floor, stands, manner.held, right)
-    _foot, origin, local, turn, _right = place
-    risen = _mirrored(written[-1]) if right else written[-1]
+    risen, origin, local, turn, _right = place
 
     def course(stands, times=None):
         stance, shift, way = _stance(own, room, stands, *place)
-        feet = [(p.ends[i], p.poles[i], p.turns[i]) for p, i in ((risen.posture, 0), (stance, 1))]
-        last = [author.stand(*feet), Key("step", 0.55, stance)]
-        keys = [
-            Key("lie", 0.0, _seen(lain, turn, origin)),
-            *written,
-            *(_mirrored(key) if right else key for key in last),
-        ]
+        last = [author.stand(risen, stance), Key("step", 0.55, stance)]
+        last = [_mirrored(key) for key in last] if right else last
+        keys = [Key("lie", 0.0, _seen(lain, turn, origin)), *written, *last]
         if times is None:
             times = np.cumsum([0.0, *(tempo * rhythm * [key.seconds for key in keys[1:]])])
         return Course(own, room, local, keys, times, tempo, manner.held, ranges), keys, shift, way
@@ -170,7 +169,7 @@ def _starts_right(lain: Posture, strategy: str, manner: Manner, rng) -> bool:
 
 
 def _stance(
-    own: Biped, room: Clearances, matrices, foot, origin, floor: Floor, turn, right: bool
+    own: Biped, room: Clearances, matrices, risen: Posture, origin, floor: Floor, turn, right: bool
 ) -> tuple[Posture, np.ndarray, np.ndarray]:
     """The animation's posture where it goes on, and its way there: shift [3], turn [4].
 
@@ -182,8 +181,8 @@ def _stance(
     if trunk.along[2] < _STEEP or posture.hip[2] - low < 0.55 * own.leg:
         raise RagdollError("its animation does not stand when it would have got up")
     way = q.multiply(turn, q.conjugate(_turn_to(heading(trunk))))
-    aside = -foot[1] if right else foot[1]
-    wanted = q.rotate(turn, np.array([foot[0], aside - np.sign(aside) * own.hips * 1.1, 0.0])) + origin
+    foot = risen.ends[0] * (1.0, -1.0 if right else 1.0, 1.0)
+    wanted = q.rotate(turn, np.array([foot[0], foot[1] - np.sign(foot[1]) * own.hips * 1.1, 0.0])) + origin
     shift = wanted - q.rotate(way, posture.ends[:2].mean(axis=0))
     # On a floor as high as the animation's own it keeps its own heights.
     shift[2] = 0.0
@@ -206,7 +205,7 @@ def _chosen(own, surface, room, written: list, hip, ahead, floor: Floor, stands,
             break
         local = floor.seen_from(turn, origin)
         laid = [_laid(own, key, local, list(held)) for key in written]
-        place = (_mirrored(laid[-1]) if right else laid[-1]).posture.ends[0], origin, local, turn, right
+        place = (_mirrored(laid[-1]) if right else laid[-1]).posture, origin, local, turn, right
         if floor.relief is not None:
             stance = _stance(own, room, stands, *place)[0]
             cost += _trouble(own, surface, written, laid, stance.mirrored() if right else stance, local)
@@ -265,7 +264,7 @@ def _laid(own: Biped, key: Key, floor: Floor, held: list) -> Key:
     p.ends[held, 2] = np.maximum(p.ends[held, 2], 0.1 * own.height)  # what holds something is kept off the floor
     stand, low = p.ends[:, 2] < _LOW * own.height, p.hip[2] < _SEATED * own.height
     if any(floor.slope):
-        p = _tilted(p, floor, stand)
+        p = _tilted(own, p, floor, stand)
     if floor.relief is not None:
         steps = _step(own, floor, p.ends)
         rise = _step(own, floor, p.hip) if low or not stand[:2].any() else steps[:2][stand[:2]].mean()
@@ -273,8 +272,8 @@ def _laid(own: Biped, key: Key, floor: Floor, held: list) -> Key:
     return replace(key, posture=p)
 
 
-def _tilted(p: Posture, floor: Floor, low) -> Posture:
-    lying = np.clip(1.0 - q.rotate(p.trunk[:2], Z)[:, 2].mean(), 0.0, 1.0)
+def _tilted(own: Biped, p: Posture, floor: Floor, low) -> Posture:
+    lying = 1.0 if own.four else np.clip(1.0 - q.rotate(p.trunk[:2], Z)[:, 2].mean(), 0.0, 1.0)
     normal = q.rotate(floor.tilt, Z)
     over = unit((1.0 - lying) * Z + lying * normal)
 
