@@ -124,10 +124,7 @@ def plan_bodies(heads, tails, rotations, parents, simulated, kinds, skin, axes, 
     # In the armature's own frame, so that moving and turning a character changes no shape.
     turned = (heads - origin) @ axes, (tails - origin) @ axes, axes.T @ rotations
     plan = _Planner(*turned, parents, simulated, kinds, skin, coverage, hung, led).plan()
-    places = zip(plan.shapes, plan.array("center") @ axes.T + origin, axes @ plan.array("axes"), strict=True)
-    for i, (shape, center, turned) in enumerate(places):
-        pieces = tuple(fitting.moved(piece, axes, origin) for piece in shape.pieces)
-        plan.shapes[i] = replace(shape, center=center, axes=turned, pieces=pieces)
+    plan.shapes = [fitting.moved(shape, axes, origin) for shape in plan.shapes]
     if plan.normal is not None:
         plan.normal = axes @ plan.normal
         plan.offset = plan.offset + float(plan.normal @ origin)

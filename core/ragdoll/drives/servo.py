@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from ... import quaternion
-from ...skeleton import path_to_root
+from ...skeleton import descends
 from .law import Frame, Joints, Law, Side
 
 FLOAT_STEP = 2.0**-24  # spacing of single precision below 1: see `motor`
@@ -225,12 +225,8 @@ def carried_inertia(masses, centers, joints, parents, own):
         masses [m] [kg], centers [m, 3], joints [m, 3] [m], parents [m] (-1 at roots).
         own: each body's own mean inertia about its centre [m].
     """
-    carried = np.zeros(len(masses))
-    for i in range(len(masses)):
-        for ancestor in path_to_root(parents, i):
-            arm = centers[i] - joints[ancestor]
-            carried[ancestor] += own[i] + masses[i] * float(arm @ arm)
-    return carried
+    arms = centers - joints[:, None]
+    return np.einsum("ji,ji->j", descends(parents), own + masses * np.einsum("jik,jik->ji", arms, arms))
 
 
 def capped(stiffness, largest, error, least):
