@@ -179,16 +179,11 @@ def reach(weights, seconds):
     return np.where(weights > 0.0, angles, np.pi)  # a limp body has no servo to spare
 
 
-def trace_at(angles):
-    """Trace [m] of rotations by some angles [m] [rad]."""
-    return 1.0 + 2.0 * np.cos(angles)
-
-
 def within_reach(body, target, farthest, trace):
     """Targets [m, 4, 4] turned towards the bodies, on the shortest arc, where they are more than `farthest` ahead.
 
     Args:
-        farthest: angles [m] [rad]; trace: `trace_at` them.
+        farthest: angles [m] [rad]; trace: that of rotations by them [m].
     """
     beyond = np.einsum("mij,mij->m", body[:, :3, :3], target[:, :3, :3]) < trace
     if not beyond.any():
