@@ -32,7 +32,7 @@ TURN = 0.02  # of the trials at rest [rad]
 FOLLOWS, STAYS = 0.5, 0.4  # shares of a turn: from there a bone follows, up to there (a share of its twist) it does not
 FULLY = 0.9  # about its two best axes an owner turns its bone by this share
 HELPS = 0.05  # from there on a turn of a further control gives errors that no other gives
-LOOSE = 0.15  # how much errors count about axes that an owner does not turn its body about
+LOOSE = 0.03  # how much errors count about axes that an owner does not turn its body about
 DAMPING, LEAST_DAMPING = 0.1, 0.03
 FARTHEST = 0.6  # that a control turns in one step [rad]: the responses hold for small turns only
 PLACE_WEIGHT = 6.0  # of a bone's place in heights against its rotation [rad]: twist cannot always be given
@@ -234,14 +234,18 @@ class Controls:
 
     def _group(self) -> None:
         """Which owners [k] are solved together, by which bodies [m]: what limbs carry comes later."""
-        m, owned = len(self.rows), np.array([owner.body for owner in self.owners], dtype=int)
-        carried, later = np.zeros((2, m), dtype=bool)
-        for body, parent in enumerate(self.parents):
-            first = any(self.rows[body] in (limb.upper, limb.lower, limb.last) for limb in self.limbs.found)
-            carried[body] = first or (parent >= 0 and carried[parent])
-            later[body] = carried[body] and (body in owned or (parent >= 0 and later[parent]))
+        owned, carried = np.array([owner.body for owner in self.owners], dtype=int), self._carried()
+        later = carried & (self._paths_to[:, owned[carried[owned]]] > 0.0).any(axis=1)
         groups = [(~carried[owned], ~carried), (carried[owned], later)]
         self.groups = [(owners, bodies) for owners, bodies in groups if bodies.any() or owners.any()] or groups[:1]
+
+    def _carried(self) -> np.ndarray:
+        """The bodies [m] of limbs that inverse kinematics leads, and what hangs on them."""
+        return (self._paths_to[:, self._led()] > 0.0).any(axis=1)
+
+    def _led(self) -> np.ndarray:
+        """The bodies [m] that the controls of limbs carry."""
+        return np.isin(self.rows, [row for limb in self.limbs.found for row in (limb.upper, limb.lower, limb.last)])
 
     def _best_switches(self) -> dict:
         """Set each property that switches constraints to where more bones behind it have owners; which are they."""
@@ -330,8 +334,7 @@ class Controls:
         Those with a shape and without locks that move bodies otherwise than all before them together, the most first.
         """
         self._weigh()
-        led = {row for limb in self.limbs.found for row in (limb.upper, limb.lower, limb.last)}
-        free = np.repeat([row not in led for row in self.rows], 6)[:, None]
+        free = np.repeat(~self._led(), 6)[:, None]
         taken, bones = taken | {owner.name for owner in self.owners}, self.copy.pose.bones
         names = [n for n in self._effects if n not in taken and n in self.shaped and _free(bones[n]).all()]
         self._turn(names)
