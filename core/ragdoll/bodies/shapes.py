@@ -333,10 +333,10 @@ def join_loose_roots(bones, parents, heads, tails, bone_parents, hung):
             off = np.linalg.norm(ends - heads[ancestor] - shares[..., None] * along, axis=2).max(axis=0)
             inside = (shares[0] < shares[1]) & (np.abs(shares - 0.5).max(axis=0) < 0.5 + tolerance / length)
             own = shares[0, i]
-            twins = (twin for twin in np.flatnonzero(inside & (off < tolerance)) if i not in path_to_root(parents, twin))
-            above = min(twins, key=lambda twin: abs(own - np.clip(own, *shares[:, twin])), default=-1)
-            if above >= 0:
-                parents[i] = above
+            inside &= off < tolerance
+            twins = [twin for twin in np.flatnonzero(inside) if i not in path_to_root(parents, twin)]
+            if twins:
+                parents[i] = twins[np.argmin(np.abs(own - np.clip(own, *shares[:, twins])))]
                 break
     for i in np.flatnonzero(parents < 0) if len(hung) else ():
         above = next((row[bone] for bone in path_to_root(hung, bones[i])[1:] if bone in row), -1)
