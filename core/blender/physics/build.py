@@ -294,7 +294,7 @@ def _main(obj, pose, deform, anatomy, skinned: bool) -> np.ndarray:
     chosen[list(anatomy.ground_roots)] &= deform[list(anatomy.ground_roots)]
     if np.count_nonzero(chosen) < 2:
         raise RagdollError(f"No main bones were recognised in '{obj.name}': build with its deforming bones")
-    owned = roles.merged_into(anatomy, pose.parents, chosen) >= 0
+    owned = chosen | (skeleton.nearest_ancestors(roles.body_parents(anatomy, pose.parents), chosen) >= 0)
     stray = skeleton.nearest_ancestors(pose.parents, chosen) < 0
     stray[list(anatomy.led)] = True
     small = (roles.HELPER, roles.JAW, roles.EAR, roles.EYE)
@@ -367,7 +367,7 @@ def _carried_moments(plan, masses, pivots) -> np.ndarray:
     """Moments of inertia [m, 3] of all that each joint carries, about the joint, along its body's axes."""
     own = fitting.own_moments([shape.kind for shape in plan.shapes], 2.0 * plan.array("half"), masses)
     axes = plan.array("axes")
-    carries = joint_motors.descends(plan.parents)
+    carries = skeleton.descends(plan.parents)
     tensors = joint_motors.carried_tensors(masses, own, axes, plan.array("center"), pivots, carries)
     return np.einsum("mia,mij,mja->ma", axes, tensors, axes)
 

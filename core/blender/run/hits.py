@@ -119,11 +119,11 @@ def _take_hit(own: CharacterHits, entry, number: int, first: int, last: int) -> 
     what = float(entry.frame), entry.bone, strength, tuple(way), tuple(turn @ np.array(entry.point, dtype=float))
     hit = core_hits.Hit(*what, entry.space, entry.duration, number=number)
     if entry.space == core_hits.TOWARDS and entry.target is None:
-        raise RagdollError(f"{hit.title(0)}: it has no target object to go towards")
-    notes = core_hits.checked_hits([hit], names, first, last)
+        raise RagdollError(f"{hit.title}: it has no target object to go towards")
+    notes = core_hits.checked(hit, names, first, last)
     away = max(abs(component) for component in hit.point)
     if away > FARTHEST * own.character.height:
-        raise RagdollError(f"{hit.title(0)}: the point is {away:.3g} m from the body, too far to push there")
+        raise RagdollError(f"{hit.title}: the point is {away:.3g} m from the body, too far to push there")
     own.hits.append(hit)
     return notes
 
@@ -131,7 +131,7 @@ def _take_hit(own: CharacterHits, entry, number: int, first: int, last: int) -> 
 def _take_explosion(own: CharacterHits, entry, number: int, first: int, last: int) -> list:
     frame, origin, strength = float(entry.frame), tuple(entry.origin), entry.impulse
     blast = core_hits.Explosion(frame, origin, entry.radius, strength, entry.falloff, entry.duration, number)
-    notes = core_hits.checked_explosions([blast], first, last)
+    notes = core_hits.checked(blast, (), first, last)
     own.explosions.append(blast)
     return notes
 
@@ -238,13 +238,13 @@ def _step_character(run, own: CharacterHits, scene, struck) -> None:
         if not run.kinematic[rows.start + push.row]:
             found.append(push)
         elif run.kinematic_by_user[rows.start + push.row] and isinstance(push.hit, core_hits.Hit):
-            text = f"{push.hit.title(0)}: the bone is kinematic at frame {frame - 1}, nothing is felt"
+            text = f"{push.hit.title}: the bone is kinematic at frame {frame - 1}, nothing is felt"
             STATE.warn(own.character.name, text)
     # A push turns with its body during the frame, so take its direction in the middle of the frame.
     middle = {}
     if any(kind_of(push.hit) == 0 for push in found):
         halfway = _pushes(run, own, scene, _foreseen(run, rows, 0.5), begin, end, rate)
-        middle = {(push.hit.title(0), push.row): push.impulse for push in halfway if kind_of(push.hit) == 0}
+        middle = {(push.hit.title, push.row): push.impulse for push in halfway if kind_of(push.hit) == 0}
     sums: dict = {}
     sizes = np.zeros(rows.stop - rows.start)
     for push in found:
@@ -254,7 +254,7 @@ def _step_character(run, own: CharacterHits, scene, struck) -> None:
             continue
         if push.warning:
             STATE.warn(own.character.name, push.warning)
-        impulse = middle.get((push.hit.title(0), push.row), push.impulse)
+        impulse = middle.get((push.hit.title, push.row), push.impulse)
         sums[id(hitter)] = sums.get(id(hitter), 0.0) + impulse
         sizes[push.row] += float(np.linalg.norm(push.impulse))
         struck[rows.start + push.row] = True
@@ -280,22 +280,21 @@ def _foreseen(run, rows, share: float) -> np.ndarray:
 
 
 def _pushes(run, own: CharacterHits, scene, matrices, begin: float, end: float, rate: float) -> list:
-    acting = [h for h in own.hits if core_hits.share(h.frame / rate, h.duration, begin, end) > 0.0]
-    blasts = [b for b in own.explosions if core_hits.share(b.frame / rate, b.duration, begin, end) > 0.0]
-    if not acting and not blasts:
+    acting = [
+        hit for hit in [*own.hits, *own.explosions] if core_hits.share(hit.frame / rate, hit.duration, begin, end) > 0.0
+    ]
+    if not acting:
         return []
     rows = own.character.rows
     places = matrices[:, :3, 3], quaternion.from_matrix(matrices[:, :3, :3])
     masses, size = (run.masses[rows], own.inertia), (own.character.height, world.pull(scene))
     bodies = core_hits.Bodies(own.character.bone_names, *masses, *places, *size)
     found = []
-    for hit in [*acting, *blasts]:
+    for hit in acting:
+        place = "target" if isinstance(hit, core_hits.Hit) else "origin"
         try:
-            if isinstance(hit, core_hits.Hit):
-                now = [replace(hit, target=_target_place(run, own, "Hit", hit, hit.target))], []
-            else:
-                now = [], [replace(hit, origin=_target_place(run, own, "Explosion", hit, hit.origin))]
-            found += core_hits.pushes(*now, bodies, begin, end, rate)
+            now = replace(hit, **{place: _target_place(run, own, hit, getattr(hit, place))})
+            found += core_hits.pushes(now, bodies, begin, end, rate)
         except RagdollError as error:
             own.hits = [other for other in own.hits if other is not hit]
             own.explosions = [other for other in own.explosions if other is not hit]
@@ -303,15 +302,15 @@ def _pushes(run, own: CharacterHits, scene, matrices, begin: float, end: float, 
     return found
 
 
-def _target_place(run, own: CharacterHits, kind: str, hit, otherwise) -> tuple:
+def _target_place(run, own: CharacterHits, hit, otherwise) -> tuple:
     """Place of the target of a hit in the last frame."""
-    target = own.targets.get((kind, hit.number))
+    target = own.targets.get((type(hit).__name__, hit.number))
     if target is None:
         return otherwise
     try:
         return tuple(array_of(target.evaluated_get(run.graph).matrix_world)[:3, 3])
     except ReferenceError:
-        raise RagdollError(f"{hit.title(0)}: its target was deleted") from None
+        raise RagdollError(f"{hit.title}: its target was deleted") from None
 
 
 def _drive(run, hitter: Hitter, impulse, seconds: float, substeps: int, height: float) -> None:
