@@ -109,7 +109,7 @@ def _held(obj, own: Biped, surface: Surface) -> tuple:
     attached = [a.bone for a in obj.active_ragdoll.attachments if a.enabled and a.bone in own.rig.index]
     rows = {own.fixed(own.rig.index[bone], np.zeros((1, 3)))[0] for bone in attached}
     found = []
-    for i in ARMS:
+    for i in () if own.four else ARMS:
         _upper, lower, hand, _collar = own.limbs[i]
         on = np.isin(surface.rows, (lower, hand))
         points = own.joints[surface.rows[on]] + surface.offsets[on] - own.joints[hand]

@@ -48,7 +48,7 @@ _WATCHED = (("PELVIS", "Pelvis", "The pelvis's"), ("MEAN", "All Bodies", "The me
 AUTOMATIC, BLEND, STAY_DOWN = "AUTOMATIC", "BLEND", "STAY_DOWN"
 _GET_UP = (
     (AUTOMATIC, "Automatic", "By the actions below where there are any; else planned for how and where it lies, over "
-     "hands, knees and feet. Characters without two arms and two legs blend"),
+     "hands, knees and feet, or four paws. Characters without four limbs blend"),
     ("ACTIONS", "Actions", "By the actions below"),
     (BLEND, "Blend", "The limp pose goes over into the animation"),
     (STAY_DOWN, "Stay Down", "It stays where it lies"),

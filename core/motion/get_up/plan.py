@@ -2,7 +2,8 @@
 
 Prone one draws the hands in, presses up to all fours, sets a foot forward, kneels and rises; supine one sits up over a
 hand and comes to kneel from there; whoever lies on the side rolls to the nearer one of both. The rear foot then goes
-where the animation has it, the front foot follows, and the animation goes on from there.
+where the animation has it, the front foot follows, and the animation goes on from there. A quadruped rolls to its
+chest, rises with its front legs, then with its hind legs, and steps crosswise to where the animation has its feet.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ from ..stack import LocalPose
 from .course import Course, mean_around
 from .keys import HEIGHT, Author, Clearances, Floor, Key, Surface
 
-PRONE, SUPINE = "PRONE", "SUPINE"
+PRONE, SUPINE, CHEST = "PRONE", "SUPINE", "CHEST"
 AUTOMATIC, LEFT, RIGHT = "AUTOMATIC", "LEFT", "RIGHT"
 STEEPEST = np.radians(25.0)  # of a floor that one gets up from
 _STEEP = 0.6  # upright share of a trunk from which on it sits rather than lies
 _RAISED = np.array([0.1, 0.06, 0.06, 0.15, 0.15])  # of the height: by what trunk, feet and hands are kept off the floor
 SHORTEST = 3.0  # [s] from lying to standing
-HOLD, RESTS = 0.35, ("half kneel", "sit")  # [s] for which one who is hurt rests, and where
+HOLD, RESTS = 0.35, ("half kneel", "sit", "front")  # [s] for which one who is hurt rests, and where
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
     """A way up, one pose a frame."""
 
-    strategy: str  # PRONE or SUPINE
+    strategy: str  # PRONE or SUPINE; CHEST of a quadruped
     names: tuple  # of the keys [k], the pose that one lies in first
     times: np.ndarray  # of the keys [k], [s]
     poses: LocalPose  # [f, n], in the armature's space at the first frame
@@ -83,25 +84,23 @@ def plan(
     right = _starts_right(lain.moved(q.conjugate(turn), np.zeros(3)), strategy, manner, rng)
     tempo = float(np.sqrt(own.height / HEIGHT * GRAVITY / (abs(gravity) or GRAVITY)))
     author = Author(own, room)
-    written = author.prone() if strategy == PRONE else author.supine(sitting)
+    if own.four:
+        strategy, written = CHEST, author.four(upright < -_STEEP)
+    else:
+        written = author.prone() if strategy == PRONE else author.supine(sitting)
     if manner.pace > 1.2:
         at = next(i for i, key in enumerate(written) if key.name in RESTS)
         written.insert(at + 1, Key("rest", HOLD, written[at].posture))
     rhythm = manner.pace * (1.0 + (0.13 if manner.seed else 0.0) * rng.uniform(-1.0, 1.0, len(written) + 2))
 
-    written = [_mirrored(key) if right else key for key in written]
-    written = [_laid(own, key, local, list(manner.held)) for key in written]
+    written = [_laid(own, _mirrored(key) if right else key, local, list(manner.held)) for key in written]
     risen = _mirrored(written[-1]) if right else written[-1]
 
     def course(seconds, times=None):
-        stance, shift, way = _stance(own, room, animated(seconds), risen.posture.ends[0], origin, local, turn, right)
-        feet = [(p.ends[i], p.poles[i], p.turns[i]) for p, i in ((risen.posture, 0), (stance, 1))]
-        last = [author.stand(*feet), Key("step", 0.55, stance)]
-        keys = [
-            Key("lie", 0.0, _seen(lain, turn, origin)),
-            *written,
-            *(_mirrored(key) if right else key for key in last),
-        ]
+        stance, shift, way = _stance(own, room, animated(seconds), risen.posture, origin, local, turn, right)
+        last = [author.stand(risen.posture, stance), Key("step", 0.55, stance)]
+        last = [_mirrored(key) for key in last] if right else last
+        keys = [Key("lie", 0.0, _seen(lain, turn, origin)), *written, *last]
         if times is None:
             times = np.cumsum([0.0, *(tempo * rhythm * [key.seconds for key in keys[1:]])])
         return Course(own, room, local, keys, times, tempo, manner.held, ranges), keys, shift, way
@@ -156,7 +155,7 @@ def _starts_right(lain: Posture, strategy: str, manner: Manner, rng) -> bool:
 
 
 def _stance(
-    own: Biped, room: Clearances, matrices, foot, origin, floor: Floor, turn, right: bool
+    own: Biped, room: Clearances, matrices, risen: Posture, origin, floor: Floor, turn, right: bool
 ) -> tuple[Posture, np.ndarray, np.ndarray]:
     """The animation's posture where it goes on, and its way there: shift [3], turn [4].
 
@@ -168,8 +167,8 @@ def _stance(
     if trunk.along[2] < _STEEP or posture.hip[2] - low < 0.55 * own.leg:
         raise RagdollError("its animation does not stand when it would have got up")
     way = q.multiply(turn, q.conjugate(_turn_to(heading(trunk))))
-    aside = -foot[1] if right else foot[1]
-    wanted = q.rotate(turn, np.array([foot[0], aside - np.sign(aside) * own.hips * 1.1, 0.0])) + origin
+    foot = risen.ends[0] * (1.0, -1.0 if right else 1.0, 1.0)
+    wanted = q.rotate(turn, np.array([foot[0], foot[1] - np.sign(foot[1]) * own.hips * 1.1, 0.0])) + origin
     shift = wanted - q.rotate(way, posture.ends[:2].mean(axis=0))
     # On a floor as high as the animation's own it keeps its own heights.
     shift[2] = 0.0
@@ -190,7 +189,7 @@ def _laid(own: Biped, key: Key, floor: Floor, held: list) -> Key:
     p.ends[held, 2] = np.maximum(p.ends[held, 2], 0.1 * own.height)  # what holds something is kept off the floor
     if not any(floor.slope):
         return replace(key, posture=p)
-    lying = np.clip(1.0 - q.rotate(p.trunk[:2], Z)[:, 2].mean(), 0.0, 1.0)
+    lying = 1.0 if own.four else np.clip(1.0 - q.rotate(p.trunk[:2], Z)[:, 2].mean(), 0.0, 1.0)
     normal = q.rotate(floor.tilt, Z)
     over = unit((1.0 - lying) * Z + lying * normal)
     low = p.ends[:, 2] < 0.15 * own.height
