@@ -24,7 +24,7 @@ def is_deformed_by(obj, mesh) -> bool:
     return by_modifier or (mesh.parent == obj and mesh.parent_type == "ARMATURE")
 
 
-def carried_meshes(obj, pose, world: np.ndarray, props: np.ndarray | None = None) -> list:
+def carried_meshes(obj, pose, world: np.ndarray, props: np.ndarray) -> list:
     """Mesh objects that hang on a bone as a whole: (object, index of the bone, its matrix in bind pose [4, 4]).
 
     They, or what they are parented to, have the bone for a parent or a Child Of constraint to it. Left out are those
@@ -43,7 +43,7 @@ def carried_meshes(obj, pose, world: np.ndarray, props: np.ndarray | None = None
             bone, place = _carried(obj, other, pose, world)
             if bone >= 0:
                 found.append((other, bone, place))
-    worn = found if props is None else [each for each in found if not props[each[1]]]
+    worn = [each for each in found if not props[each[1]]]
     return worn if worn or deformed else found
 
 
@@ -75,7 +75,7 @@ def _carried(obj, other, pose, world) -> tuple[int, np.ndarray | None]:
     return -1, None
 
 
-def read_skin(obj, pose, world: np.ndarray, props: np.ndarray | None = None) -> Skin | None:
+def read_skin(obj, pose, world: np.ndarray, props: np.ndarray) -> Skin | None:
     """All vertices of the skinned and the carried meshes, and their weights; None when there are none.
 
     A vertex of a mesh that a bone carries hangs on that bone alone.

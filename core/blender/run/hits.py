@@ -162,7 +162,7 @@ class Hits(Effect):
 
     def __init__(self, run, scene) -> None:
         """Make sure that there is an impulse spring wherever a hit acts."""
-        super().__init__(run, scene)
+
         self.characters: list[CharacterHits] = []
         self._acted = False  # in the last step
         for character in run.characters:

@@ -311,9 +311,8 @@ def _apply_settings(run: Run, scene) -> None:
     if run.modes_dirty:
         run.modes_dirty = False
         _apply_modes(run, scene)
-    sharing = [effect for effect in run.effects if effect.shares]
     for character in run.characters:
-        shares = [effect.shares[character.name] for effect in sharing if character.name in effect.shares]
+        shares = run.shares_at(character, scene.frame_current)
         if character.keyed or shares:
             write.write_blend(character, character.blend * math.prod(shares), scene)
 

@@ -360,7 +360,6 @@ class Recoveries(Effect):
     name = "recovery"
 
     def __init__(self, run, scene) -> None:
-        super().__init__(run, scene)
         self.by_name: dict[str, Recovery] = {}
         self._solids = {solid: [] for solid in ground.solids(scene)}  # and where they stood at the last frames
         for character in run.characters:
@@ -414,10 +413,10 @@ class Recoveries(Effect):
                 found.append(Mover(box, places[2], turn, math.inf if body.kinematic else body.mass))
         return found
 
-    def share_at(self, character, frame: int) -> float:
+    def share_at(self, character, frame: int) -> float | None:
         """The share of the physics that was recorded for the frame."""
         found = self.by_name.get(character.name)
-        return 1.0 if found is None else found.record.blend(frame)
+        return None if found is None else found.record.blend(frame)
 
     def _apply(self, run) -> None:
         if not self.by_name:
@@ -425,12 +424,12 @@ class Recoveries(Effect):
         count = len(run.masses)
         factor = np.ones(count)
         off, driven, waiting = (np.zeros(count, dtype=bool) for _ in range(3))
-        for name, found in self.by_name.items():
+        for found in self.by_name.values():
             rows = found.character.rows
             factor[rows] = found.weight
             off[rows] = not found.state.simulated
             # Driven in joint space it would only stretch where it lies and leave getting up to the physics blend.
             driven[rows] = found.state.led
             waiting[rows] = found.state.phase in (states.LIMP, states.SETTLING)
-            self.shares[name] = found.state.physics_blend
+
         self.state(factor=factor, switched_off=off, driven_in_world=driven, waiting=waiting)

@@ -45,7 +45,6 @@ class Effect:
 
     def __init__(self, run, scene) -> None:
         """Prepare for a run that starts, before the world is made. Raises RagdollError if it cannot act."""
-        self.shares: dict[str, float] = {}  # factors of the physics blend, by the character's name
 
     def state(self, **values) -> None:
         """Set attributes, and `changed` if any of them differs from before."""
@@ -87,9 +86,8 @@ class Effect:
     def observe(self, run, scene, seconds: float) -> None:
         """After a frame is shown; `run.body` and `run.body_before`: the bodies now and a frame before [m, 4, 4]."""
 
-    def share_at(self, character, frame: int) -> float:
-        """Factor of the physics blend at a frame that was simulated."""
-        return 1.0
+    def share_at(self, character, frame: int) -> float | None:
+        """Factor of the physics blend at a frame that was simulated or is about to be; None: it has no say."""
 
     def finish(self, run) -> None:
         """When a run ends early: leave nothing that acts."""
@@ -257,6 +255,11 @@ class Run:
             if effect.factor is not None:
                 weights *= effect.factor
         return weights[0], weights[1]
+
+    def shares_at(self, character, frame: int) -> list[float]:
+        """Factors of a character's physics blend at such a frame, of the effects that have a say."""
+        found = [effect.share_at(character, frame) for effect in self.effects]
+        return [share for share in found if share is not None]
 
     def shows(self, frame: int) -> bool:
         """Whether the frame is simulated."""

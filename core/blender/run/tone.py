@@ -115,7 +115,7 @@ class Tone(Effect):
     name = "tone"
 
     def __init__(self, run, scene) -> None:
-        super().__init__(run, scene)
+
         self._falling: dict[str, Falling] = {}
 
     def observe(self, run, scene, seconds: float) -> None:

@@ -1,7 +1,7 @@
 """A character's motion stack: giving it its target armature and taking it away; and what operators do to its lists,
 layers, blend spaces and graph."""
 
-from dataclasses import dataclass, field
+from collections import namedtuple
 
 import bpy
 import numpy as np
@@ -168,12 +168,11 @@ def remove(obj, what: str) -> None:
 
     Raises RagdollError: there is none, or the character is baked.
     """
-    owner, items = owner_of(obj, what), list_of(obj, what) or ()
-    index = lists.active_index(owner, what) if owner is not None else -1
-    if not 0 <= index < len(items):
+    owner = owner_of(obj, what)
+    if owner is None or lists.active_index(owner, what) < 0:
         raise RagdollError(f"'{obj.name}': there is nothing to remove")
     refuse_baked(obj)
-    lists.remove_item(owner, what, index)
+    lists.remove_item(owner, what)
     runtime.settings_changed(obj)
     drop_if_idle(obj)
 
@@ -404,15 +403,8 @@ NAME = "Look-at"
 AHEAD = 1.5  # of the character's height: how far in front of it a new target stands
 
 
-@dataclass
-class LookAtMade:
-    """What was set up: the chain's place in the list, its number of entries, the feet, and notes for the user."""
-
-    index: int
-    entries: int
-    feet: list
-    target: bpy.types.Object
-    notes: list = field(default_factory=list)
+# What was set up: the chain's place in the list, its number of entries, the feet, the target, and notes for the user.
+LookAtMade = namedtuple("LookAtMade", ("index", "entries", "feet", "target", "notes"))
 
 
 def set_up_look_at(obj, scene, target=None) -> LookAtMade:
