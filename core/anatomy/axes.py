@@ -12,6 +12,7 @@ import numpy as np
 from .. import quaternion
 from ..skeleton import path_to_root
 from . import roles
+from .roles import of_role
 
 # A bind pose bent by less says nothing about the axis of a knee or elbow, one bent by more says all [rad].
 BEND_NOTICED, BEND_TRUSTED = np.radians(4.0), np.radians(15.0)
@@ -72,13 +73,6 @@ def across(vector, axis) -> np.ndarray:
 def angle_between(a, b) -> float:
     """Angle [rad] between two unit vectors [3], accurate for small ones."""
     return 2.0 * float(np.arctan2(np.linalg.norm(a - b), np.linalg.norm(a + b)))
-
-
-def of_role(anatomy, role, side=None) -> list:
-    """Bones with a role, of one side when given, in order along their chain."""
-    places = enumerate(zip(anatomy.roles, anatomy.sides, strict=True))
-    bones = [i for i, (own, where) in places if own == role and side in (None, where)]
-    return sorted(bones, key=lambda i: (anatomy.order[i], i))
 
 
 def many_legged(anatomy) -> bool:

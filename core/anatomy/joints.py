@@ -338,7 +338,7 @@ def _limb(posture: Posture, body: Body, bone: int):
     way = quaternion.multiply(way, _about(down, mirror * turn))
     # From bind pose to hanging down, the elbow's inside to the front or the back of the knee to the back.
     along = body.directions[bone]
-    below = axes.of_role(anatomy, roles.FOREARM if is_arm else roles.SHANK, side)
+    below = roles.of_role(anatomy, roles.FOREARM if is_arm else roles.SHANK, side)
     inside = body.frame(below[0]).rotation[:, 2] if below else None
     inside = None if inside is None else axes.unit(axes.across(inside, along))
     if inside is None:

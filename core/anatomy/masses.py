@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from ..errors import RagdollError
-from ..skeleton import from_the_roots
+from ..skeleton import from_the_roots, nearest_ancestors
 from . import roles
 
 MASS, STATURE = 70.0, 1.8  # [kg] of a human of [m]; others by the cube of their height
@@ -78,11 +78,10 @@ def human_shares(table: str, anatomy: roles.Anatomy, parents, bones, volumes) ->
     volumes = np.asarray(volumes, dtype=float)
     segments = _segments(anatomy, parents)
     own = {int(bone): i for i, bone in enumerate(bones)}
-    carrier = np.zeros(
-        len(parents), dtype=int
-    )  # of each bone: its own body, else its nearest ancestor's, else the first
-    for bone, parent in enumerate(parents):
-        carrier[bone] = own.get(bone, carrier[parent] if parent >= 0 else 0)
+    chosen = np.isin(np.arange(len(parents)), bones)
+    # Of each bone: its own body, else its nearest ancestor's, else the first.
+    carriers = np.where(chosen, np.arange(len(parents)), nearest_ancestors(parents, chosen))
+    carrier = [own.get(bone, 0) for bone in carriers.tolist()]
     percent = TABLES[table]
     shares = np.zeros(len(bones))
     for segment in _SEGMENTS:
@@ -110,7 +109,7 @@ def _bodies_of(segment, side, segments, carrier, bones) -> list:
     own = [i for i, bone in enumerate(bones) if segments[bone] == (segment, side)]
     if own:
         return own
-    carried = [int(carrier[bone]) for bone, found in enumerate(segments) if found == (segment, side)]
+    carried = [carrier[bone] for bone, found in enumerate(segments) if found == (segment, side)]
     if carried:
         return carried[:1]  # that of the bone next to the trunk
     if segment in _TOWARDS_TRUNK:

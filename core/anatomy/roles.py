@@ -1,8 +1,11 @@
 """The vocabulary of bones: what part of a body each is, on which side, where in its chain; and the main bodies."""
 
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
+
+from ..skeleton import path_to_root
 
 PELVIS, SPINE, CHEST, NECK, HEAD = "PELVIS", "SPINE", "CHEST", "NECK", "HEAD"
 CLAVICLE, UPPER_ARM, FOREARM, HAND, THUMB, FINGER = "CLAVICLE", "UPPER_ARM", "FOREARM", "HAND", "THUMB", "FINGER"
@@ -48,6 +51,13 @@ class Anatomy:
     led: tuple = ()
 
 
+def of_role(anatomy: Anatomy, role, side=None) -> list:
+    """Bones with a role, of one side when given, in order along their chain."""
+    places = enumerate(zip(anatomy.roles, anatomy.sides, strict=True))
+    bones = [i for i, (own, where) in places if own == role and side in (None, where)]
+    return sorted(bones, key=lambda i: (anatomy.order[i], i))
+
+
 # ---- the main bodies of a character ---------------------------------------------------------------------------------
 
 # A human gets ten to thirteen: pelvis, at most three of spine and chest, head, upper arms, forearms, thighs and shanks.
@@ -64,7 +74,8 @@ _SMALL = (HELPER, TWIST, EYE, EAR, FINGER, THUMB, TOE)
 
 
 def main_bones(anatomy: Anatomy, parents, deform=None, heads=None) -> np.ndarray:
-    """Which bones [n] have a body of their own in a ragdoll of main bodies; all others merge (`merged_into`).
+    """Which bones [n] have a body of their own in a ragdoll of main bodies; all others move with the
+    nearest one above.
 
     Args:
         parents: index of each bone's parent, -1 at roots [n].
@@ -79,30 +90,15 @@ def main_bones(anatomy: Anatomy, parents, deform=None, heads=None) -> np.ndarray
     limbs = [UPPER_ARM, FOREARM, THIGH, SHANK]
     if anatomy.kind == QUADRUPED:
         limbs += [HAND, FOOT]
-    for role in (PELVIS, HEAD, *limbs):
-        mask[_firsts(anatomy, role)] = True
+    for role in (PELVIS, HEAD):
+        mask[(of_role(anatomy, role, CENTER) or of_role(anatomy, role))[:1]] = True
+    for role, side in product(limbs, SIDES):
+        mask[of_role(anatomy, role, side)[:1]] = True
     mask[_spread(_trunk(anatomy, parents, heads), MOST_SPINE)] = True
     if anatomy.kind == QUADRUPED:
-        mask[_parts(_chain(anatomy, NECK), MOST_NECK)] = True
-        mask[_parts(_chain(anatomy, TAIL), MOST_TAIL)] = True
+        mask[_parts(of_role(anatomy, NECK), MOST_NECK)] = True
+        mask[_parts(of_role(anatomy, TAIL), MOST_TAIL)] = True
     return mask
-
-
-def merged_into(anatomy: Anatomy, parents, chosen) -> np.ndarray:
-    """The chosen bone that each bone moves with [n]: itself, or the nearest one above; -1 where there is none.
-
-    "Above" is the body's tree where the anatomy has it, so that a foot that hangs on a control merges into its shank.
-    What is above all chosen bones, such as a root, merges into none.
-    """
-    parents = body_parents(anatomy, parents)
-    result = np.where(chosen, np.arange(len(parents)), -1)
-    for i in range(len(parents)):
-        seen, row = 0, i
-        while row >= 0 and not chosen[row] and seen <= len(parents):
-            row, seen = parents[row], seen + 1
-        if row >= 0 and chosen[row]:
-            result[i] = row
-    return result
 
 
 def body_parents(anatomy: Anatomy, parents) -> np.ndarray:
@@ -110,31 +106,11 @@ def body_parents(anatomy: Anatomy, parents) -> np.ndarray:
     return np.asarray(parents if anatomy.parents is None else anatomy.parents, dtype=int)
 
 
-def _firsts(anatomy: Anatomy, role: str) -> list:
-    """The first bone of a role on each side."""
-    found: dict = {}
-    for i, (own, side) in enumerate(zip(anatomy.roles, anatomy.sides, strict=True)):
-        if own == role and (side not in found or anatomy.order[i] < anatomy.order[found[side]]):
-            found[side] = i
-    if role in (PELVIS, HEAD):
-        return list(found.values())[:1] if CENTER not in found else [found[CENTER]]
-    return list(found.values())
-
-
-def _chain(anatomy: Anatomy, *roles: str) -> list:
-    rows = [i for i, role in enumerate(anatomy.roles) if role in roles]
-    return sorted(rows, key=lambda i: (roles.index(anatomy.roles[i]), anatomy.order[i], i))
-
-
 def _trunk(anatomy: Anatomy, parents: np.ndarray, heads) -> list:
     """Spine and chest upwards, without bones that carry a leg, the pelvis', and stubs, for which the one below is."""
-    carrying = set()
-    for row in (i for i, role in enumerate(anatomy.roles) if role == THIGH):
-        while row >= 0 and row not in carrying:
-            carrying.add(row)
-            row = parents[row]
-    trunk = [row for row in _chain(anatomy, SPINE, CHEST) if row not in carrying]
-    above = _chain(anatomy, NECK) or _firsts(anatomy, HEAD)
+    carrying = {row for thigh in of_role(anatomy, THIGH) for row in path_to_root(parents, thigh)}
+    trunk = [row for row in (*of_role(anatomy, SPINE), *of_role(anatomy, CHEST)) if row not in carrying]
+    above = of_role(anatomy, NECK) or of_role(anatomy, HEAD, CENTER) or of_role(anatomy, HEAD)
     if heads is None or len(trunk) < 2 or not above:
         return trunk
     points = np.asarray(heads, dtype=float)[[*trunk, above[0]]]

@@ -10,7 +10,7 @@ the scene's current one when not given. Each raises RagdollError where there is 
 import bpy
 
 from ..errors import RagdollError
-from ..motion.look_at import WeightEvent, weight_at
+from ..motion.look_at.chain import WeightEvent, weight_at
 from . import runtime
 from .physics.source import scene_of
 from .settings import at_frame

@@ -17,7 +17,8 @@ import numpy as np
 from .. import pose as pose_space
 from .. import quaternion as q
 from ..anatomy import roles
-from ..anatomy.axes import character_axes, is_impossible, limb_directions, of_role
+from ..anatomy.axes import character_axes, is_impossible, limb_directions
+from ..anatomy.roles import of_role
 from ..errors import RagdollError
 from ..skeleton import path_to_root
 from .stack import Rig, vector_to_model

@@ -50,8 +50,8 @@ class Clip:
         """The pose [n] at a whole frame, counted from the first."""
         return _take(self.poses, frame)
 
-    def sample(self, time: float, *, start: float = 0.0, speed: float = 1.0, mode: str = LOOP) -> LocalPose:
-        """The pose [n] at a time of the shot [s]; on whole frames that of the clip to the bit.
+    def clip_time(self, time: float, *, start: float = 0.0, speed: float = 1.0, mode: str = LOOP) -> float:
+        """Time [s] within the clip, 0 .. length, at a time of the shot [s]; on whole frames that of a pose.
 
         Args:
             start: When the clip begins to play [s]; before it the clip stands in its first pose (ONCE) or has been
@@ -61,10 +61,6 @@ class Clip:
 
         Raises RagdollError: a time, start or speed that is not a number.
         """
-        return self.at(self.clip_time(time, start=start, speed=speed, mode=mode))
-
-    def clip_time(self, time: float, *, start: float = 0.0, speed: float = 1.0, mode: str = LOOP) -> float:
-        """Time [s] within the clip, 0 .. length; see `sample`."""
         for what, value in (("time", time), ("start", start), ("speed", speed)):
             if not math.isfinite(value):
                 raise RagdollError(f'The {what} of clip "{self.name}" is not a number')
@@ -388,11 +384,3 @@ def apply_additive(skeleton: Skeleton, pose: LocalPose, additive: AdditivePose, 
         rotations = quaternion.multiply(turns, pose.rotations)
     # x + 0 and x * 1, of numbers and of rotations, are x to the bit.
     return LocalPose(pose.positions + w * additive.positions, rotations, pose.scales * (1.0 + w * additive.scales))
-
-
-def additive_clip(skeleton: Skeleton, clip: Clip, base: LocalPose, space: str = LOCAL) -> Clip:
-    """A clip of the differences, in local or mesh space, between a clip's frames and a base pose [n].
-
-    Raises RagdollError: see `make_additive`.
-    """
-    return replace(clip, poses=make_additive(skeleton, clip.poses, base, space))

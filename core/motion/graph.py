@@ -46,7 +46,7 @@ class ClipSource:
         """The pose [n]; played backwards it begins at the clip's end."""
         if self.mode in (ONCE, PING_PONG):
             start = self.clip.length if self.speed < 0.0 else 0.0
-            return self.clip.sample(start + phase * self.clip.length, mode=self.mode)
+            return self.clip.at(self.clip.clip_time(start + phase * self.clip.length, mode=self.mode))
         return self.clip.at_phase(phase + (1.0 if self.speed < 0.0 else 0.0))
 
 

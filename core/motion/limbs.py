@@ -109,7 +109,8 @@ def reach(chain: list, lengths: list, target, bend, tolerance: float, max_iterat
     for _ in range(max_iterations):
         if c.length(c.sub(target, joints[-1])) <= margin:
             break
-        joints = _forward(start, _backward(joints, lengths, target), lengths)
+        back = _stretched(target, joints[::-1], lengths[::-1])
+        joints = _stretched(start, back[::-1], lengths)
     return joints
 
 
@@ -162,28 +163,17 @@ def _off_line(chain: list, total: float, target, bend) -> list:
     return [chain[0], *bent, chain[-1]]
 
 
-def _backward(joints: list, lengths: list, target) -> list:
-    """From the target to the first joint."""
-    result = [target]
-    for i in range(len(lengths) - 1, -1, -1):
-        direction = _direction(result[0], joints[i], joints[i + 1], lengths[i])
-        result.insert(0, c.along(result[0], lengths[i], direction))
-    return result
+def _stretched(start, joints: list, lengths: list) -> list:
+    """The joints of a chain whose first one is moved: each at its distance from the one before, towards where it was.
 
-
-def _forward(start, joints: list, lengths: list) -> list:
-    """From the first joint, back in its place, to the last."""
+    Where two have met, the segment keeps its direction.
+    """
     result = [start]
-    for i, segment in enumerate(lengths):
-        direction = _direction(result[-1], joints[i + 1], joints[i], segment)
+    for (old, joint), segment in zip(pairwise(joints), lengths, strict=True):
+        way, before = c.sub(joint, result[-1]), c.unit(c.sub(joint, old), (0.0, 0.0, 1.0))
+        direction = before if c.length(way) <= _TINY * segment else c.unit(way, before)
         result.append(c.along(result[-1], segment, direction))
     return result
-
-
-def _direction(start, end, old_start, segment: float) -> tuple:
-    """Unit vector from a moved joint to its neighbour; the old one where they have met."""
-    way, old = c.sub(end, start), c.unit(c.sub(end, old_start), (0.0, 0.0, 1.0))
-    return old if c.length(way) <= _TINY * segment else c.unit(way, old)
 
 
 # ---- two-bone IK ----------------------------------------------------------------------------------------------------

@@ -41,11 +41,12 @@ class Hit:
     space: str = WORLD  # WORLD, LOCAL (turns with the body) or TOWARDS (from the point to `target`)
     duration: float = 0.0  # [s]
     target: tuple = (0.0, 0.0, 0.0)  # [3] world, for TOWARDS; where the object stands now
-    number: int = 0  # its place in the user's list, for messages; 0 takes that in the sequence
+    number: int = 1  # its place in the user's list, for messages
 
-    def title(self, index: int) -> str:
+    @property
+    def title(self) -> str:
         """What messages call it."""
-        return f"Hit {self.number or index + 1} on bone '{self.bone}'"
+        return f"Hit {self.number} on bone '{self.bone}'"
 
 
 @dataclass(frozen=True)
@@ -55,14 +56,15 @@ class Explosion:
     frame: float  # where it begins
     origin: tuple  # [3] world, [m]
     radius: float  # beyond it nothing is felt [m]
-    impulse: float  # on a body at the origin [N s], or with areas [N s/m^2]
+    impulse: float  # on a body at the origin [N s]
     falloff: float = 1.0  # exponent of ``1 - distance / radius``; 0 is the same everywhere within the radius
     duration: float = 0.0  # [s]
-    number: int = 0  # as a hit's
+    number: int = 1  # as a hit's
 
-    def title(self, index: int) -> str:
+    @property
+    def title(self) -> str:
         """What messages call it."""
-        return f"Explosion {self.number or index + 1}"
+        return f"Explosion {self.number}"
 
 
 @dataclass(frozen=True)
@@ -83,55 +85,27 @@ class Bodies:
         return FASTEST * froude(self.size, self.gravity)
 
 
-def checked_hits(hits: Sequence[Hit], names: Sequence[str], first: float, last: float) -> list:
-    """Notes for the user on hits that will not be felt in a shot from frame `first` to `last`.
+def checked(hit: Hit | Explosion, names: Sequence[str], first: float, last: float) -> list:
+    """Notes for the user: that a hit will not be felt in a shot from frame `first` to `last`.
 
     `names` are those of the bones that have bodies.
-    Raises RagdollError: a hit on a bone without body, an impulse, point, direction or duration that is no number, a
-    direction without length; names the hit by its place in the list, its bone and the value.
+    Raises RagdollError: a bone without body, a value that is no number, a direction without length, a radius that is
+    not positive, a negative falloff or duration; names the hit by its place in the list, its bone and the value.
     """
-    notes = []
-    for i, hit in enumerate(hits):
-        title = hit.title(i)
-        if hit.bone not in names:
-            raise RagdollError(f"{title}: the bone has no body")
-        _check_numbers(title, hit, ("frame", "impulse", "duration", "point", "direction", "target"))
-        if hit.duration < 0.0:
-            raise RagdollError(f"{title}: the duration must not be negative, got {hit.duration:g} s")
-        if hit.space != TOWARDS and not np.any(hit.direction):
-            raise RagdollError(f"{title}: the direction has no length")
-        notes += _outside(title, hit, first, last)
-    return notes
-
-
-def checked_explosions(explosions: Sequence[Explosion], first: float, last: float) -> list:
-    """Notes on explosions that will not be felt, as `checked_hits`.
-
-    Raises RagdollError: a value that is no number, a radius that is not positive, a negative falloff or duration.
-    """
-    notes = []
-    for i, blast in enumerate(explosions):
-        title = blast.title(i)
-        _check_numbers(title, blast, ("frame", "impulse", "duration", "origin", "radius", "falloff"))
-        if blast.radius <= 0.0:
-            raise RagdollError(f"{title}: the radius must be positive, got {blast.radius:g} m")
-        if blast.falloff < 0.0 or blast.duration < 0.0:
-            raise RagdollError(f"{title}: falloff and duration must not be negative")
-        notes += _outside(title, blast, first, last)
-    return notes
-
-
-def _check_numbers(title, owner, names) -> None:
-    for name in names:
-        value = np.asarray(getattr(owner, name), dtype=float)
-        if not np.isfinite(value).all():
-            raise RagdollError(f"{title}: the {name} is not a number: {getattr(owner, name)}")
-
-
-def _outside(title, owner, first, last) -> list:
-    if first <= owner.frame < last:
+    if isinstance(hit, Hit) and hit.bone not in names:
+        raise RagdollError(f"{hit.title}: the bone has no body")
+    for name, value in vars(hit).items():
+        if not isinstance(value, str) and not np.isfinite(np.asarray(value, dtype=float)).all():
+            raise RagdollError(f"{hit.title}: the {name} is not a number: {value}")
+        if name in ("falloff", "duration") and value < 0.0:
+            raise RagdollError(f"{hit.title}: the {name} must not be negative, got {value:g}")
+    if isinstance(hit, Explosion) and hit.radius <= 0.0:
+        raise RagdollError(f"{hit.title}: the radius must be positive, got {hit.radius:g} m")
+    if isinstance(hit, Hit) and hit.space != TOWARDS and not np.any(hit.direction):
+        raise RagdollError(f"{hit.title}: the direction has no length")
+    if first <= hit.frame < last:
         return []
-    return [f"{title}: frame {owner.frame:g} is outside the shot ({first:g} to {last:g}), nothing will be felt"]
+    return [f"{hit.title}: frame {hit.frame:g} is outside the shot ({first:g} to {last:g}), nothing will be felt"]
 
 
 def share(begins: float, duration: float, begin: float, end: float) -> float:
@@ -147,47 +121,31 @@ class Push:
 
     row: int  # of the body
     impulse: np.ndarray  # in the span [3], [N s], world
-    arm: np.ndarray  # from the body's centre to where it acts [3], [m], world
-    # velocity, spin: what a free body gains by it [3], world
-    velocity: np.ndarray
-    spin: np.ndarray
     hit: Hit | Explosion
     whole: float  # size of the impulse over the whole duration, after it was cut down [N s]
     warning: str  # where its span begins and it was cut down, else ""
 
 
-def pushes(
-    hits: Sequence[Hit], explosions: Sequence[Explosion], bodies: Bodies, begin: float, end: float, fps, areas=None
-) -> list[Push]:
-    """What every hit does to every body from time `begin` to `end` [s], from where the bodies are now.
+def pushes(hit: Hit | Explosion, bodies: Bodies, begin: float, end: float, fps) -> list[Push]:
+    """What a hit does to every body from time `begin` to `end` [s], from where the bodies are now.
 
     A hit that would make its body faster than `Bodies.fastest`, or turn it as fast by its radius of gyration, is cut
-    down as a whole. The time of frame F is F / fps. Explosions push on `areas`, the cross-sections of the bodies [m^2],
-    [m]; None: on every body alike.
-    Raises RagdollError: a hit on a bone without body, a value that is no number.
+    down as a whole. The time of frame F is F / fps.
+    Raises RagdollError: a motion that is no number.
     """
-    found = []
-    rows = {name: i for i, name in enumerate(bodies.names)}
-    for i, hit in enumerate(hits):
-        part = share(hit.frame / fps, hit.duration, begin, end)
-        if part > 0.0:
-            checked_hits([hit], bodies.names, hit.frame, hit.frame + 1.0)
-            row = rows[hit.bone]
-            starts = begin <= hit.frame / fps
-            arm = quaternion.rotate(bodies.rotations[row], np.asarray(hit.point, dtype=float))
-            title = f"{hit.title(i)} at frame {hit.frame:g}"
-            way = _direction(hit, bodies, row, arm)
-            found.append(_push(hit, bodies, row, part, hit.impulse, way, arm, title, starts))
-    for i, blast in enumerate(explosions):
-        part = share(blast.frame / fps, blast.duration, begin, end)
-        if part > 0.0:
-            starts = begin <= blast.frame / fps
-            for row, (impulse, way) in enumerate(zip(*_blown(blast, bodies, areas), strict=True)):
-                title = f"{blast.title(i)} at frame {blast.frame:g}, bone '{bodies.names[row]}'"
-                if impulse != 0.0:
-                    arm = np.zeros(3)
-                    found.append(_push(blast, bodies, row, part, float(impulse), way, arm, title, starts))
-    return found
+    part = share(hit.frame / fps, hit.duration, begin, end)
+    if part <= 0.0:
+        return []
+    title, starts = f"{hit.title} at frame {hit.frame:g}", begin <= hit.frame / fps
+    if isinstance(hit, Hit):
+        row = bodies.names.index(hit.bone)
+        arm = quaternion.rotate(bodies.rotations[row], np.asarray(hit.point, dtype=float))
+        return [_push(hit, bodies, row, part, hit.impulse, _direction(hit, bodies, row, arm), arm, title, starts)]
+    return [
+        _push(hit, bodies, row, part, impulse, way, np.zeros(3), f"{title}, bone '{bodies.names[row]}'", starts)
+        for row, (impulse, way) in enumerate(zip(*_blown(hit, bodies), strict=True))
+        if impulse != 0.0
+    ]
 
 
 def _direction(hit: Hit, bodies: Bodies, row: int, arm) -> np.ndarray:
@@ -202,25 +160,23 @@ def _direction(hit: Hit, bodies: Bodies, row: int, arm) -> np.ndarray:
     return way / max(float(np.linalg.norm(way)), 1e-12)
 
 
-def _blown(blast: Explosion, bodies: Bodies, areas) -> tuple[np.ndarray, np.ndarray]:
+def _blown(blast: Explosion, bodies: Bodies) -> tuple[list, np.ndarray]:
     """Impulses [m] of an explosion, whole duration, and their directions [m, 3]: up on what stands in its origin."""
     way = bodies.centers - np.asarray(blast.origin, dtype=float)
     distance = np.linalg.norm(way, axis=1)
     there = distance <= 1e-9 * blast.radius
     away = np.where(there[:, None], (0.0, 0.0, 1.0), way / np.where(there, 1.0, distance)[:, None])
     left = np.maximum(1.0 - distance / blast.radius, 0.0)
-    size = np.where(left > 0.0, blast.impulse * left**blast.falloff, 0.0)
-    return size * (1.0 if areas is None else np.asarray(areas, dtype=float)), away
+    return np.where(left > 0.0, blast.impulse * left**blast.falloff, 0.0).tolist(), away
 
 
 def _push(hit, bodies: Bodies, row: int, part, impulse: float, direction, arm, title: str, starts) -> Push:
     """A part of a hit whose whole impulse is given."""
-    turn, inertia = bodies.rotations[row], bodies.inertia[row]
-    velocity = direction / bodies.masses[row]  # both for 1 N s
-    twist = quaternion.rotate(quaternion.conjugate(turn), np.cross(arm, direction))
-    spin = quaternion.rotate(turn, twist / inertia)
-    rim = float(np.sqrt(np.max(inertia) / bodies.masses[row]))
-    speed = max(float(np.linalg.norm(velocity)), float(np.linalg.norm(spin)) * rim)
+    mass, inertia = bodies.masses[row], bodies.inertia[row]
+    # Of 1 N s, in the body's axes.
+    spin = quaternion.rotate(quaternion.conjugate(bodies.rotations[row]), np.cross(arm, direction)) / inertia
+    rim = float(np.sqrt(np.max(inertia) / mass))
+    speed = max(float(np.linalg.norm(direction / mass)), float(np.linalg.norm(spin)) * rim)
     if not (np.isfinite(speed) and np.isfinite(impulse)):
         raise RagdollError(f"{title}: the body's motion would not be a number")
     most = bodies.fastest / speed if speed > 0.0 else np.inf
@@ -229,8 +185,7 @@ def _push(hit, bodies: Bodies, row: int, part, impulse: float, direction, arm, t
     if abs(impulse) > most and starts:
         warning = f"{title}: {abs(impulse):g} N s cut down to {most:g}, {bodies.fastest:.0f} m/s at most"
     whole = abs(kept) * float(np.linalg.norm(direction))
-    now = part * kept
-    return Push(row, now * direction, arm, now * velocity, now * spin, hit, whole, warning)
+    return Push(row, part * kept * direction, hit, whole, warning)
 
 
 def speeds_felt(bodies, wanted, masses, before: dict | None, seconds: float, gravity) -> dict:

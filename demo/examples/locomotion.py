@@ -18,7 +18,7 @@ from mathutils import Matrix, Vector
 import rigs
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.anatomy import roles
-from active_ragdoll.core.anatomy.axes import of_role
+from active_ragdoll.core.anatomy.roles import of_role
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.rig import action_channels, clips
 from active_ragdoll.core.blender.rig.armature import anatomy_of

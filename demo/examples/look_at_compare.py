@@ -22,7 +22,7 @@ from mathutils import Vector
 
 import rigs
 from active_ragdoll.core.anatomy import roles
-from active_ragdoll.core.anatomy.axes import of_role
+from active_ragdoll.core.anatomy.roles import of_role
 from active_ragdoll.core.blender.rig.armature import anatomy_of
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 from demo import character, contact_sheet, importing, stage

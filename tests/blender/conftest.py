@@ -16,6 +16,8 @@ else:
     # Before the test modules are collected, since they import from it.
     _package, _registered_here = harness.load_extension()
 
+    import arms
+
 _status = 0
 
 
@@ -62,6 +64,12 @@ def fresh_scene():
 def scene(fresh_scene):
     """The same under a shorter name."""
     return fresh_scene
+
+
+@pytest.fixture
+def arm(fresh_scene):
+    """An arm of three bones that swings: see arms.py."""
+    return arms.make_arm(fresh_scene)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 import rigs
 from active_ragdoll.core.blender.runtime import STATE
-from arms import ARM, make_arm
+from arms import ARM
 
 pytestmark = pytest.mark.blender_version
 
@@ -14,13 +14,13 @@ OPERATORS = bpy.ops.active_ragdoll
 
 
 @pytest.fixture
-def arm(fresh_scene):
-    return make_arm(fresh_scene)
-
-
-@pytest.fixture
-def scene(arm):
-    return arm.users_scene[0]
+def arms(arm):
+    """Three beside each other, selected, the first one active."""
+    found = [arm, rigs.duplicate(arm, 2.0), rigs.duplicate(arm, 4.0)]
+    for obj in found:
+        obj.select_set(True)
+    bpy.context.view_layer.objects.active = arm
+    return found
 
 
 def played(obj, scene) -> np.ndarray:
@@ -101,11 +101,7 @@ def test_bake_and_revert(arm, scene):
         OPERATORS.revert_bake()
 
 
-def test_build_and_remove_take_all_selected_armatures(arm, scene):
-    arms = [arm, rigs.duplicate(arm, 2.0), rigs.duplicate(arm, 4.0)]
-    for obj in arms:
-        obj.select_set(True)
-    bpy.context.view_layer.objects.active = arm
+def test_build_and_remove_take_all_selected_armatures(arms, scene):
     before = len(bpy.data.objects)
     assert OPERATORS.build(bones="ALL") == {"FINISHED"}
     assert all(obj.active_ragdoll.is_ragdoll for obj in arms)
@@ -120,3 +116,19 @@ def test_build_and_remove_take_all_selected_armatures(arm, scene):
     bpy.context.view_layer.objects.active = arms[2]
     assert OPERATORS.remove() == {"FINISHED"}
     assert len(bpy.data.objects) == before and scene.rigidbody_world is None
+
+
+def test_weights_simulate_bake_and_revert_act_on_all_selected_characters(arms, scene):
+    actions = [obj.animation_data.action for obj in arms]
+    OPERATORS.build(bones="ALL")
+    arms[0].active_ragdoll.rotation_weight = arms[0].active_ragdoll.position_weight = 0.0
+    assert OPERATORS.copy_weights() == {"FINISHED"}
+    assert OPERATORS.simulate() == {"FINISHED"}
+    simulated = [played(obj, scene) for obj in arms]
+    assert all(np.ptp(poses[:, :, 2], axis=0).max() > 0.1 for poses in simulated)  # all of them fall
+    assert OPERATORS.bake() == {"FINISHED"}
+    for obj, poses in zip(arms, simulated, strict=True):
+        assert obj.active_ragdoll.state == "BAKED"
+        np.testing.assert_allclose(played(obj, scene), poses, atol=1e-4 * 1.5)
+    assert OPERATORS.revert_bake() == {"FINISHED"}
+    assert [obj.animation_data.action for obj in arms] == actions

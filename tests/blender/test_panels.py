@@ -16,7 +16,7 @@ from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import declare
 from active_ragdoll.core.blender.stack import stack_edits
 from active_ragdoll.core.blender.tools import health
-from arms import ARM, make_arm
+from arms import ARM
 from drawing import Layout, drawn, reached
 
 pytestmark = pytest.mark.blender_version
@@ -24,16 +24,6 @@ pytestmark = pytest.mark.blender_version
 OPERATORS = bpy.ops.active_ragdoll
 PANELS = {cls.__name__.partition("_PT_")[2]: cls for cls in panels.classes() if issubclass(cls, bpy.types.Panel)}
 TOP = ["main", "act", "simulate", "motion", "setup"]
-
-
-@pytest.fixture
-def arm(fresh_scene):
-    return make_arm(fresh_scene)
-
-
-@pytest.fixture
-def scene(arm):
-    return arm.users_scene[0]
 
 
 def draw() -> dict:

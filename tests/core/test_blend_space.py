@@ -3,6 +3,7 @@
 Planes with Blender's own triangles, also wrapped ones, are in ../blender/test_blend_spaces.py.
 """
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -15,7 +16,7 @@ from refusals import refuses
 from core import quaternion
 from core.errors import RagdollError
 from core.motion.blend_space import GRID, WRAP, Axis, BlendSpace1D, BlendSpace2D, SpacePlayer, yaw_pitch
-from core.motion.clip import MESH, AdditivePose, Clip, additive_clip
+from core.motion.clip import MESH, AdditivePose, Clip, make_additive
 
 SKELETON = human()
 COUNT = len(SKELETON)
@@ -158,7 +159,8 @@ def test_a_direction_goes_the_short_way_over_its_ends():
 
 def test_samples_must_be_alike():
     space = BlendSpace1D(Axis("x", 0.0, 1.0), ["whole", "lean"], [0.0, 1.0])
-    lean = additive_clip(SKELETON, cycle("lean", 25), cycle("base", 1).pose(0))
+    lean = cycle("lean", 25)
+    lean = replace(lean, poses=make_additive(SKELETON, lean.poses, cycle("base", 1).pose(0)))
     refuses(r"lean.*whole", SpacePlayer, "S", space, [cycle("whole", 25), lean])
 
 

@@ -40,7 +40,7 @@ def clip():
 def test_between_frames_is_on_the_shortest_arc(clip):
     a, b = clip.pose(3), clip.pose(4)
     clip.poses.rotations[4] *= -1
-    half = clip.sample(3.5 / 24)
+    half = clip.at(3.5 / 24)
     np.testing.assert_allclose(half.positions, 0.5 * (a.positions + b.positions))
     whole = quaternion.angle_between(a.rotations, b.rotations)
     np.testing.assert_allclose(quaternion.angle_between(a.rotations, half.rotations), 0.5 * whole, atol=1e-9)
@@ -65,8 +65,8 @@ def test_a_clip_from_poses_meets_them_at_their_times():
     clip = Clip.from_poses("Poses", SKELETON.names, 20.0, poses, [1.0, 1.5, 2.0, 4.0])
     assert clip.frame_count == 61
     for pose, time in zip(poses, (0.0, 0.5, 1.0, 3.0), strict=True):
-        assert_same_bits(clip.sample(time, mode=ONCE), pose)
-    half = clip.sample(2.0)
+        assert_same_bits(clip.at(time), pose)
+    half = clip.at(2.0)
     np.testing.assert_allclose(half.positions, 0.5 * (poses[2].positions + poses[3].positions))
     one = Clip.from_poses("One", SKELETON.names, 24, poses[:1], [7.0])
     assert one.frame_count == 1
@@ -75,7 +75,7 @@ def test_a_clip_from_poses_meets_them_at_their_times():
 def test_bad_clips_are_refused_by_name(clip):
     pose = clip.pose(0)
     refuses('times of clip "Twice" must rise', Clip.from_poses, "Twice", SKELETON.names, 24, [pose, pose], [1.0, 1.0])
-    refuses('speed of clip "Clip" is not a number', clip.sample, 0.0, speed=np.nan)
+    refuses('speed of clip "Clip" is not a number', clip.clip_time, 0.0, speed=np.nan)
     with pytest.raises(RagdollError, match='No bone of clip "Clip" is in the skeleton; it has "hips"'):
         clip.mapped(Skeleton.from_parents(["x"], [None]), random_pose(np.random.default_rng(0), (1,)))
 

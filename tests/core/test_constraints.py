@@ -71,7 +71,7 @@ CONES = [(34.4,) * 4, (60, 60, 60, 60), (60, 60, 20, 20), (60, 20, 45, 30), (30,
 @pytest.mark.parametrize("degrees", (*CONES, *RNG.uniform(8.0, 60.0, (2, 4))))
 def test_cone_is_within_five_per_cent_in_every_direction_at_any_twist(degrees):
     lower, upper = cone_limits(*degrees)
-    plan = constraints.plan_constraints("CONE", lower, upper)
+    plan = constraints.plan_cone(lower, upper)
     assert len(plan) == 2 if np.ptp(degrees) == 0.0 else len(plan) <= 5
     # The twist's own limit is left out: it is shifted by the swing and is tested apart.
     untwisted = [replace(spec, angular_limits=(*spec.angular_limits[:2], None)) for spec in plan]
@@ -85,7 +85,7 @@ def test_cone_is_within_five_per_cent_in_every_direction_at_any_twist(degrees):
 def test_hinge_turns_positively_about_its_axis(axis):
     lower, upper = np.zeros(3), np.zeros(3)
     lower[axis], upper[axis] = -0.2, 1.0
-    (spec,) = constraints.plan_constraints("HINGE", lower, upper)
+    (spec,) = constraints.plan("HINGE", lower, upper)
     assert (spec.type, spec.object1) == ("HINGE", "child")
     turned = quaternion.rotate(np.array(spec.rotation), np.array((0.0, 0.0, 1.0)))
     np.testing.assert_allclose(turned, np.eye(3)[axis], atol=1e-12)
@@ -104,9 +104,8 @@ def test_hinge_turns_positively_about_its_axis(axis):
     ],
 )
 def test_other_joints_need_one_constraint(joint_type, lower, upper, planned, bounds):
-    (spec,) = constraints.plan_constraints(joint_type, lower, upper)
+    (spec,) = constraints.plan(joint_type, lower, upper)
     assert (spec.type, spec.angular_limits[2]) == (planned, bounds)
-    assert constraints.plan(joint_type, lower, upper) == constraints.plan_constraints(joint_type, lower, upper)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +119,7 @@ def test_other_joints_need_one_constraint(joint_type, lower, upper, planned, bou
 )
 def test_bad_limits_are_refused_by_value(joint_type, lower, upper, message):
     with pytest.raises(ValueError, match=message):
-        constraints.plan_constraints(joint_type, lower, upper)
+        constraints.plan(joint_type, lower, upper)
     with pytest.raises(ValueError, match=message):
         limits.excess(joint_type, lower, upper, np.array((1.0, 0.0, 0.0, 0.0)))
 
@@ -135,7 +134,7 @@ def test_excess_of_fixed_hinge_and_free():
 
 
 def test_opened_constraints_let_through_what_was_seen():
-    plan = constraints.plan_constraints("CONE", *cone_limits(60, 20, 45, 30))
+    plan = constraints.plan_cone(*cone_limits(60, 20, 45, 30))
     seen = quaternion.multiply(swing(DIRECTIONS[::10], 1.3), about(1, np.array(0.7)))
     assert not allowed(plan, seen).any()
     found = constraints.opened(plan, seen, 0.3)

@@ -17,8 +17,7 @@ from refusals import refuses
 from test_look_at_setup import rig_of, with_eyes
 
 from core import quaternion
-from core.motion.look_at import PARENT, LinkedBone, LookAt, LookAtEntry, WeightEvent, weight_at
-from core.motion.look_at.chain import from_roles
+from core.motion.look_at.chain import PARENT, LinkedBone, LookAt, LookAtEntry, WeightEvent, from_roles, weight_at
 from core.motion.stack import Inputs
 
 EXACT = np.radians(0.05)

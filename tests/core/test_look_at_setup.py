@@ -9,8 +9,7 @@ from core import quaternion
 from core.anatomy import roles as r
 from core.errors import RagdollError
 from core.motion.limbs import LegStabilizer, stabilize
-from core.motion.look_at import LookAt
-from core.motion.look_at.chain import from_roles
+from core.motion.look_at.chain import LookAt, from_roles
 from core.motion.stack import Inputs
 from core.ragdoll import overlay
 

@@ -180,28 +180,13 @@ class _Options:
         self.bl_rna = kind
 
 
-@step(8)
-def life(rng, session):
-    """Build, remove, simulate, bake, and back."""
-    _operate(rng, session, LIFE)
+# How often they are drawn: build, remove, simulate, bake and back; hits, attachments, recovery;
+# the motion stack; tools of bones and weights, findings, presets.
+for _weight, _names in ((8, LIFE), (4, EFFECTS), (4, MOTION), (2, TOOLS)):
 
-
-@step(4)
-def effect(rng, session):
-    """Hits, attachments, recovery."""
-    _operate(rng, session, EFFECTS)
-
-
-@step(4)
-def motion(rng, session):
-    """The motion stack."""
-    _operate(rng, session, MOTION)
-
-
-@step(2)
-def tool(rng, session):
-    """Tools of bones and weights, findings, presets."""
-    _operate(rng, session, TOOLS)
+    @step(_weight)
+    def call(rng, session, names=_names):
+        _operate(rng, session, names)
 
 
 # ---- time -----------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ counts only if what Blender then evaluates is nearer (Levenberg 1944). What each
 the next (Broyden 1965).
 """
 
+import re
 from dataclasses import dataclass, replace
 
 import bpy
@@ -20,10 +21,11 @@ from mathutils import Matrix
 
 from ... import quaternion
 from ...errors import RagdollError
+from ...skeleton import path_to_root
 from ..physics import source
 from ..rig.action_channels import bone_path
 from ..rig.armature import pose_matrices, rigid
-from .ik_limbs import HIDDEN, Limbs, turns_between
+from .ik_limbs import CARRIED, HIDDEN, Limbs, has_solver, turns_between
 
 FK, IK, AS_KEYED = "FK", "IK", "AS_KEYED"
 TURN = 0.02  # of the trials at rest [rad]
@@ -69,11 +71,18 @@ class Controls:
         self.scene = bpy.data.scenes.new(".Ragdoll Controls")
         self.scene.active_ragdoll.is_source = True
         self.scene.collection.objects.link(self.copy)
-        self.rows = [obj.data.bones.find(name) for name in bones]
+        self.all = obj.data.bones  # whose rows are meant: the copy has fewer
+        self.shaped = {bone.name for bone in obj.pose.bones if bone.custom_shape}
+        self.rows = [self.all.find(name) for name in bones]
+        ways = [path_to_root(parents, body) for body in range(len(bones))]
+        self._paths_to = np.array([[float(other in way) for other in range(len(bones))] for way in ways])
         try:
+            self._sources = _sources(self.copy)
+            self._prune([*bones, *self._near_ends()])
             self._discover(limbs, frame)
+            self._prune([*bones, *self.keyed, *(self.all[limb.last].name for limb in self.limbs.found)])
             self.held = {}  # {data path: value} of properties beside switches: chains that keep their lengths
-            for bone in (self.copy.pose.bones[row] for limb in self.limbs.found for row in limb.chain):
+            for bone in (self.copy.pose.bones[self.all[row].name] for limb in self.limbs.found for row in limb.chain):
                 if exact and bone.ik_stretch > 0.0:
                     bone.ik_stretch = self.held[bone_path(bone.name, "ik_stretch")] = 0.0
             if not self.control_of:
@@ -100,8 +109,10 @@ class Controls:
         return self.copy.evaluated_get(layer.depsgraph)
 
     def shown(self) -> np.ndarray:
-        """Evaluated matrices of all bones [n, 4, 4], in armature space."""
-        return pose_matrices(self.evaluated())
+        """Evaluated matrices of all bones [n, 4, 4], in armature space; the identity where the copy lacks one."""
+        result = np.tile(np.eye(4), (len(self.all), 1, 1))
+        result[self._there] = pose_matrices(self.evaluated())
+        return result
 
     def trial(self, bone, basis: Matrix) -> np.ndarray:
         """Evaluated matrices of all bones [n, 4, 4] while one that is at rest has a basis matrix."""
@@ -112,10 +123,39 @@ class Controls:
 
     # ---- which control carries what ----
 
+    def _near_ends(self) -> list[str]:
+        """Deforming bones next to the ends of limbs that inverse kinematics leads: what their controls may carry."""
+        solved = [self.all[name] for name in self.leading(self.bones) if has_solver(self.copy.pose.bones[name])]
+        return [
+            bone.name
+            for bone in self.all
+            if bone.use_deform
+            and any((end.tail_local - bone.head_local).length < CARRIED * self.height for end in solved)
+        ]
+
+    def _prune(self, names) -> None:
+        """Remove what does not lead to bones of some names from the copy: the face of a human is half of its cost."""
+        kept = self.leading(names)
+        for animation in filter(None, (self.copy.animation_data, self.copy.data.animation_data)):
+            for driver in list(animation.drivers):
+                if not kept.keys() >= set(_bones_in(driver.data_path)):
+                    animation.drivers.remove(driver)
+        layer = self.scene.view_layers[0]
+        layer.objects.active = self.copy
+        with bpy.context.temp_override(scene=self.scene, view_layer=layer, active_object=self.copy, object=self.copy):
+            bpy.ops.object.mode_set(mode="EDIT")
+            for bone in list(self.copy.data.edit_bones):
+                if bone.name not in kept:
+                    self.copy.data.edit_bones.remove(bone)
+            bpy.ops.object.mode_set(mode="OBJECT")
+        for bone in self.copy.pose.bones:
+            bone.custom_shape = None
+        self._there = [self.all.find(bone.name) for bone in self.copy.pose.bones]
+
     def _discover(self, limbs: str, frame: int) -> None:
         """Find the switches {data path: value}, the owners, and the limbs that are led by inverse kinematics."""
         self.scene.frame_set(frame)
-        self._sources, self._known = _sources(self.copy), {}
+        self._known = {}
         behind = [self.leading([name]) for name in self.bones]
         self._reach = {name: np.array([name in some for some in behind]) for name in self.leading(self.bones)}
         self._paths = _switch_paths(self.copy, self._reach)
@@ -160,7 +200,7 @@ class Controls:
 
     def _turn_to_limbs(self, now: dict) -> None:
         """Turn the switches of limbs to inverse kinematics with a pole, or to what they are now."""
-        solved = {bone.name for bone in self.copy.pose.bones if any(c.type == "IK" for c in bone.constraints)}
+        solved = {bone.name for bone in self.copy.pose.bones if has_solver(bone)}
         for path in [path for path in self.switches if self.leading(self._paths[path]).keys() & solved]:
             self.switches[path] = int(now[path]) if now else 1 - self.switches[path]
             switch(self.copy, path, self.switches[path])
@@ -251,7 +291,7 @@ class Controls:
         found, self._effects = [], self._tried({name: _rotation(v) for name, v in vectors.items()})
         for name, (turns, shifts) in self._effects.items():
             turned = np.linalg.norm(turns, axis=1) / TURN
-            hidden = 0.0 if self.copy.pose.bones[name].custom_shape else HIDDEN
+            hidden = 0.0 if name in self.shaped else HIDDEN
             found += [
                 (float(np.linalg.norm(shifts[body])) / TURN / self.height + hidden, body, name)
                 for body, parent in enumerate(self.parents)
@@ -293,7 +333,7 @@ class Controls:
         led = {row for limb in self.limbs.found for row in (limb.upper, limb.lower, limb.last)}
         free = np.repeat([row not in led for row in self.rows], 6)[:, None]
         taken, bones = taken | {owner.name for owner in self.owners}, self.copy.pose.bones
-        names = [n for n in self._effects if n not in taken and bones[n].custom_shape and _free(bones[n]).all()]
+        names = [n for n in self._effects if n not in taken and n in self.shaped and _free(bones[n]).all()]
         self._turn(names)
         waiting = [replace(self._measured(name, int(np.argmax(self._reach[name]))), shifts=None) for name in names]
         found = []
@@ -329,7 +369,7 @@ class Controls:
     def _measured(self, name: str, body: int) -> Owner:
         """An owner with its responses."""
         bone, rest = self.copy.pose.bones[name], self._rest[self.rows]
-        row = self.copy.data.bones.find(name)
+        row = self.all.find(name)
         axes, (turns, arms) = _axes(self._rest[row]), np.zeros((2, len(rest), 3, 3))
         for axis, (turned, shifted) in self._turned[name].items():
             by_parent = shifted[self.parents] + np.cross(
@@ -348,8 +388,8 @@ class Controls:
 
     def _parent_axes(self, owner: Owner, poses: np.ndarray) -> np.ndarray:
         """Axes [3, 3] of the bone that carries a control."""
-        parent = self.copy.data.bones[owner.row].parent
-        return np.eye(3) if parent is None else _axes(poses[self.copy.data.bones.find(parent.name)])
+        parent = self.all[owner.row].parent
+        return np.eye(3) if parent is None else _axes(poses[self.all.find(parent.name)])
 
     # ---- poses ----
 
@@ -397,7 +437,7 @@ class Controls:
             if 1.0 - np.linalg.norm(promised[mask.any(axis=1)]) / size < ENOUGH or size < EXACT:
                 break
             ways = step.reshape(-1, 6) * (1.0, 1.0, 1.0, *[self.height] * 3)
-            moved = np.array([_moved(*each) for each in zip(basis, ways, strict=True)])
+            moved = _moved(basis, ways)
             there, left = self._try(bones, moved, wanted)
             gain = 1.0 - np.linalg.norm(left[bodies]) / size
             learnt = learnt + np.outer(promised - left.ravel(), step) / (step @ step)
@@ -428,19 +468,17 @@ class Controls:
 
     def _jacobian(self, poses: np.ndarray, owners: list) -> np.ndarray:
         """How the errors [m * 6] of bodies go down with turns and shifts in heights of owners [k * 6]."""
-        places = poses[self.rows, :3, 3]
-        m, k = len(places), len(owners)
+        places, m, k = poses[self.rows, :3, 3], len(self.rows), len(owners)
+        axes = _axes(poses[np.array([owner.row for owner in owners], dtype=int)])
         turns, shifts = np.zeros((2, m, 3, k, 6))
+        for result, name in ((turns, "turns"), (shifts, "arms")):
+            responses = np.array([getattr(owner, name) for owner in owners]).reshape(k, m, 3, 3)
+            result[..., :3] = np.einsum("kij,kmjl->mikl", axes, responses)
         for o, owner in enumerate(owners):
-            axes = _axes(poses[owner.row])
-            turns[:, :, o, :3] = axes @ owner.turns
-            shifts[:, :, o, :3] = axes @ owner.arms
             if owner.shifts is not None:
                 shifts[owner.body, :, o, 3:] = self._parent_axes(owner, poses) @ owner.shifts * self.height
-        for i, parent in enumerate(self.parents):
-            if parent >= 0:
-                by_parent = np.cross(turns[parent], places[i] - places[parent], axisa=0, axisc=0)
-                shifts[i] += shifts[parent] + by_parent
+        arms = np.where(np.less(self.parents, 0)[:, None], 0.0, places - places[self.parents])[..., None, None]
+        shifts = np.tensordot(self._paths_to, shifts + np.cross(turns[self.parents], arms, axis=1), 1)
         turns = np.einsum("mij,mjkl->mikl", self._weights_in(poses), turns)
         return np.concatenate([turns, shifts * (PLACE_WEIGHT / self.height)], axis=1).reshape(m * 6, k * 6)
 
@@ -455,7 +493,10 @@ def _step(jacobian: np.ndarray, error: np.ndarray, damping: float) -> np.ndarray
 
 def _sources(obj) -> dict:
     """{bone: the bones that it hangs on by its parent, constraints and drivers}."""
-    sources = {bone.name: {bone.parent.name} if bone.parent else set() for bone in obj.pose.bones}
+    sources = {}
+    for bone in obj.pose.bones:
+        around = (bone.parent, bone.bone.bbone_custom_handle_start, bone.bone.bbone_custom_handle_end)
+        sources[bone.name] = {other.name for other in around if other}
     for bone in obj.pose.bones:
         for constraint in bone.constraints:
             targets = [(getattr(constraint, "target", None), getattr(constraint, "subtarget", ""))]
@@ -466,20 +507,26 @@ def _sources(obj) -> dict:
             if constraint.type == "IK":
                 for member in [bone, *bone.parent_recursive][: constraint.chain_count or None]:
                     sources[member.name] |= names | {bone.name}
-    for driver in obj.animation_data.drivers if obj.animation_data else ():
-        driven = driver.data_path.removeprefix('pose.bones["').partition('"]')[0]
-        if driven in sources:
-            read = (target for variable in driver.driver.variables for target in variable.targets)
-            sources[driven] |= {target.bone_target for target in read if target.id == obj} & sources.keys()
+    drivers = [d for data in (obj, obj.data) if data.animation_data for d in data.animation_data.drivers]
+    for driver in drivers:
+        read = [t for v in driver.driver.variables for t in v.targets if t.id in (obj, obj.data)]
+        names = {name for t in read for name in (t.bone_target, *_bones_in(t.data_path))} & sources.keys()
+        for driven in sources.keys() & _bones_in(driver.data_path):
+            sources[driven] |= names
     return sources
+
+
+def _bones_in(path: str) -> list[str]:
+    """Names of the bones in a data path."""
+    return [bpy.utils.unescape_identifier(name) for name in re.findall(r'bones\["((?:[^"\\]|\\.)*)"\]', path)]
 
 
 def _switch_paths(obj, candidates: dict) -> dict:
     """{data path of a property that switches constraints: the bones with these} among some bones."""
     found = {}
     for driver in obj.animation_data.drivers if obj.animation_data else ():
-        bone, _, rest = driver.data_path.removeprefix('pose.bones["').partition('"].constraints["')
-        if bone not in candidates or not rest.endswith((".influence", ".mute")):
+        bone = next(iter(_bones_in(driver.data_path)), None)
+        if bone not in candidates or not re.search(r"\.constraints\[.*\]\.(influence|mute)$", driver.data_path):
             continue
         for variable in driver.driver.variables:
             target = variable.targets[0]
@@ -517,11 +564,12 @@ def _rotation(vector: np.ndarray) -> Matrix:
     return Matrix(quaternion.to_matrix(quaternion.from_rotation_vector(vector))).to_4x4()
 
 
-def _moved(basis: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """A basis matrix [4, 4] turned in its own axes by a rotation vector and shifted: step [6]."""
+def _moved(basis: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Basis matrices [.., 4, 4] turned in their own axes by rotation vectors and shifted: steps [.., 6]."""
     result = basis.copy()
-    result[:3, :3] = basis[:3, :3] @ quaternion.to_matrix(quaternion.from_rotation_vector(step[:3]))
-    result[:3, 3] += step[3:]
+    turns = quaternion.to_matrix(quaternion.from_rotation_vector(steps[..., :3]))
+    result[..., :3, :3] = basis[..., :3, :3] @ turns
+    result[..., :3, 3] += steps[..., 3:]
     return result
 
 

@@ -17,6 +17,7 @@ from ..rig.armature import converted, rigid
 DRAWN_IN = 0.25  # of a limb's length, for the trial at rest
 STRAIGHT = 0.005  # heights that the middle joint is off the line of a limb that has no bend to speak of
 NEAR = 0.02  # heights between a joint of the chain and that of the body which it leads
+CARRIED = 0.1  # heights from a limb's end to the bone that its control carries
 HIDDEN = 0.05  # heights of distance that a control without a shape of its own is worse than one with it
 FULLY, STAYS = 0.9, 0.1  # shares of a trial's turn or shift
 FOLLOWED = 0.01  # heights and rad by which a limb's end may come elsewhere than its control says
@@ -55,7 +56,7 @@ class Limbs:
     """
 
     def __init__(self, rig, owned: set) -> None:
-        self.rig, self.bones = rig, rig.copy.data.bones
+        self.rig, self.bones = rig, rig.all
         self.rest = rig.shown()
         self.tails = np.array([bone.tail_local for bone in self.bones])
         self.found: list[Limb] = []
@@ -104,7 +105,7 @@ class Limbs:
             if shifts[0] < FULLY or shifts[1] > STAYS:
                 continue
             arm = np.linalg.norm(self.rest[row, :3, 3] - joint) / self.rig.height
-            arm += 0.0 if control.custom_shape else HIDDEN
+            arm += 0.0 if name in self.rig.shaped else HIDDEN
             fits.append((arm, len(fits), name, row))
         if not fits:
             return None
@@ -134,7 +135,7 @@ class Limbs:
             for row, bone in enumerate(self.bones)
             if (row in bodies or bone.use_deform) and turned[row] > FULLY and row not in chain and bone.name != control
         ]
-        return min((fit for fit in fits if fit[1] < 0.1 * self.rig.height), default=(None,))[-1]
+        return min((fit for fit in fits if fit[1] < CARRIED * self.rig.height), default=(None,))[-1]
 
     def _probe(self, limb: Limb, constraint) -> bool:
         """Draw a limb in and see where it bends, and what leads the bend; whether it bends, and its end follows."""
@@ -247,6 +248,11 @@ class Limbs:
 def _angle(start: np.ndarray, end: np.ndarray, axis: np.ndarray) -> float:
     """The angle from one direction to another about an axis [rad]."""
     return float(np.arctan2(np.cross(start, end) @ axis, start @ end - (start @ axis) * (end @ axis)))
+
+
+def has_solver(bone) -> bool:
+    """Whether inverse kinematics ends at a bone."""
+    return any(constraint.type == "IK" for constraint in bone.constraints)
 
 
 def turns_between(now: np.ndarray, before: np.ndarray) -> np.ndarray:

@@ -294,7 +294,7 @@ def _main(obj, pose, deform, anatomy, skinned: bool) -> np.ndarray:
     chosen[list(anatomy.ground_roots)] &= deform[list(anatomy.ground_roots)]
     if np.count_nonzero(chosen) < 2:
         raise RagdollError(f"No main bones were recognised in '{obj.name}': build with its deforming bones")
-    owned = roles.merged_into(anatomy, pose.parents, chosen) >= 0
+    owned = chosen | (skeleton.nearest_ancestors(roles.body_parents(anatomy, pose.parents), chosen) >= 0)
     stray = skeleton.nearest_ancestors(pose.parents, chosen) < 0
     stray[list(anatomy.led)] = True
     small = (roles.HELPER, roles.JAW, roles.EAR, roles.EYE)

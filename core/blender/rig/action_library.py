@@ -11,9 +11,8 @@ import numpy as np
 
 from ... import pose as pose_space
 from ...anatomy import roles
-from ...anatomy.axes import of_role
 from ...errors import RagdollError, listed
-from ...motion.clip import Clip, additive_clip, contact_markers
+from ...motion.clip import Clip, contact_markers, make_additive
 from ...motion.look_at.chain import upright_axes
 from ...motion.stack import LocalPose
 from ..runtime import STATE
@@ -56,7 +55,7 @@ class Library:
         return self._of_role(roles.HEAD)
 
     def _of_role(self, role: str) -> str:
-        found = of_role(self.anatomy, role)
+        found = roles.of_role(self.anatomy, role)
         return self.obj.data.bones[found[0]].name if found else ""
 
     def plays_as(self, other: Library) -> bool:
@@ -132,7 +131,7 @@ class Library:
 
     def additive(self, choice, clip: Clip, space: str) -> Clip:
         """The clip's difference to its base, LOCAL or MESH."""
-        return additive_clip(self.rig.skeleton, clip, self.base(choice), space)
+        return replace(clip, poses=make_additive(self.rig.skeleton, clip.poses, self.base(choice), space))
 
     def sequence(self, name: str, poses: Sequence) -> Clip:
         """A clip through the poses of settings with times; Raises as `clip`."""

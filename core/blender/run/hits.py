@@ -50,8 +50,8 @@ class CharacterHits:
         self.character, self.parents = character, built.parents_of(parts)  # rows of the parents, -1 at roots
         self.inertia = body_objects.own_moments([part.body for part in parts])  # about the bodies' own axes [m, 3]
         self.factors = np.ones(len(parts))  # of its weights [m]
-        self.hits, self.explosions = [], []  # those that are enabled, in the bodies' own axes
-        self.targets: dict = {}  # objects that they refer to, by their number: ("Hit", 1)
+        self.hits: list = []  # and explosions, those that are enabled, in the bodies' own axes
+        self.targets: dict = {}  # objects that they refer to, by their title
         self.loose = core_hits.Loosening()
         self.notes: list[str] = []  # what was wrong with the entries when they were read
         self.hitters: list[Hitter] = []
@@ -66,7 +66,7 @@ class CharacterHits:
     @property
     def acts(self) -> bool:
         """Whether there is anything to do in a step."""
-        return bool(self.hits or self.explosions or any(h.acting for h in self.hitters) or self.factors.min() < 1.0)
+        return bool(self.hits or any(h.acting for h in self.hitters) or self.factors.min() < 1.0)
 
 
 def read_character(own: CharacterHits, scene, *, leave_out: bool = False) -> None:
@@ -79,8 +79,8 @@ def read_character(own: CharacterHits, scene, *, leave_out: bool = False) -> Non
     """
     obj, notes = own.character.obj, []
     settings = obj.active_ragdoll
-    own.hits, own.explosions, own.targets = [], [], {}
-    for kind, entries, take in (("Hit", settings.hits, _take_hit), ("Explosion", settings.explosions, _take_explosion)):
+    own.hits, own.targets = [], {}
+    for entries, take in ((settings.hits, _take_hit), (settings.explosions, _take_explosion)):
         for number, entry in enumerate(entries, 1):
             if not entry.enabled:
                 continue
@@ -92,7 +92,7 @@ def read_character(own: CharacterHits, scene, *, leave_out: bool = False) -> Non
                 notes.append(f"'{obj.name}': {error}; it is left out")
                 continue
             if entry.target is not None and getattr(entry, "space", core_hits.TOWARDS) == core_hits.TOWARDS:
-                own.targets[kind, number] = entry.target
+                own.targets[own.hits[-1].title] = entry.target
     names = ("parents", "children", "others", "regain")
     loose = core_hits.Loosening(settings.loosening, **{name: getattr(settings, f"loosening_{name}") for name in names})
     try:
@@ -119,11 +119,11 @@ def _take_hit(own: CharacterHits, entry, number: int, first: int, last: int) -> 
     what = float(entry.frame), entry.bone, strength, tuple(way), tuple(turn @ np.array(entry.point, dtype=float))
     hit = core_hits.Hit(*what, entry.space, entry.duration, number=number)
     if entry.space == core_hits.TOWARDS and entry.target is None:
-        raise RagdollError(f"{hit.title(0)}: it has no target object to go towards")
-    notes = core_hits.checked_hits([hit], names, first, last)
+        raise RagdollError(f"{hit.title}: it has no target object to go towards")
+    notes = core_hits.checked(hit, names, first, last)
     away = max(abs(component) for component in hit.point)
     if away > FARTHEST * own.character.height:
-        raise RagdollError(f"{hit.title(0)}: the point is {away:.3g} m from the body, too far to push there")
+        raise RagdollError(f"{hit.title}: the point is {away:.3g} m from the body, too far to push there")
     own.hits.append(hit)
     return notes
 
@@ -131,18 +131,17 @@ def _take_hit(own: CharacterHits, entry, number: int, first: int, last: int) -> 
 def _take_explosion(own: CharacterHits, entry, number: int, first: int, last: int) -> list:
     frame, origin, strength = float(entry.frame), tuple(entry.origin), entry.impulse
     blast = core_hits.Explosion(frame, origin, entry.radius, strength, entry.falloff, entry.duration, number)
-    notes = core_hits.checked_explosions([blast], first, last)
-    own.explosions.append(blast)
+    notes = core_hits.checked(blast, (), first, last)
+    own.hits.append(blast)
     return notes
 
 
 def _acting_points(own: CharacterHits):
     """Bone, point [3] in its body's frame and kind of all that acts."""
     for hit in own.hits:
-        yield hit.bone, np.array(hit.point), kind_of(hit)
-    for blast in own.explosions:
-        for bone in own.character.bone_names:
-            yield bone, np.zeros(3), kind_of(blast)
+        is_hit = isinstance(hit, core_hits.Hit)
+        for bone in [hit.bone] if is_hit else own.character.bone_names:
+            yield bone, np.array(hit.point) if is_hit else np.zeros(3), kind_of(hit)
 
 
 def kind_of(hit) -> int:
@@ -207,7 +206,7 @@ class Hits(Effect):
     def impulses_on(self, run, character, frame: int) -> list:
         """The impulses on a character in the step from a frame to the next, each [3] [N s], world."""
         own = next((own for own in self.characters if own.character is character), None)
-        if own is None or not (own.hits or own.explosions):
+        if own is None or not own.hits:
             return []
         scene = run.graph.scene
         rate = _rate(scene)
@@ -238,13 +237,13 @@ def _step_character(run, own: CharacterHits, scene, struck) -> None:
         if not run.kinematic[rows.start + push.row]:
             found.append(push)
         elif run.kinematic_by_user[rows.start + push.row] and isinstance(push.hit, core_hits.Hit):
-            text = f"{push.hit.title(0)}: the bone is kinematic at frame {frame - 1}, nothing is felt"
+            text = f"{push.hit.title}: the bone is kinematic at frame {frame - 1}, nothing is felt"
             STATE.warn(own.character.name, text)
     # A push turns with its body during the frame, so take its direction in the middle of the frame.
     middle = {}
     if any(kind_of(push.hit) == 0 for push in found):
         halfway = _pushes(run, own, scene, _foreseen(run, rows, 0.5), begin, end, rate)
-        middle = {(push.hit.title(0), push.row): push.impulse for push in halfway if kind_of(push.hit) == 0}
+        middle = {(push.hit.title, push.row): push.impulse for push in halfway if kind_of(push.hit) == 0}
     sums: dict = {}
     sizes = np.zeros(rows.stop - rows.start)
     for push in found:
@@ -254,7 +253,7 @@ def _step_character(run, own: CharacterHits, scene, struck) -> None:
             continue
         if push.warning:
             STATE.warn(own.character.name, push.warning)
-        impulse = middle.get((push.hit.title(0), push.row), push.impulse)
+        impulse = middle.get((push.hit.title, push.row), push.impulse)
         sums[id(hitter)] = sums.get(id(hitter), 0.0) + impulse
         sizes[push.row] += float(np.linalg.norm(push.impulse))
         struck[rows.start + push.row] = True
@@ -280,38 +279,35 @@ def _foreseen(run, rows, share: float) -> np.ndarray:
 
 
 def _pushes(run, own: CharacterHits, scene, matrices, begin: float, end: float, rate: float) -> list:
-    acting = [h for h in own.hits if core_hits.share(h.frame / rate, h.duration, begin, end) > 0.0]
-    blasts = [b for b in own.explosions if core_hits.share(b.frame / rate, b.duration, begin, end) > 0.0]
-    if not acting and not blasts:
+    acting = [hit for hit in own.hits if core_hits.share(hit.frame / rate, hit.duration, begin, end) > 0.0]
+    if not acting:
         return []
     rows = own.character.rows
     places = matrices[:, :3, 3], quaternion.from_matrix(matrices[:, :3, :3])
     masses, size = (run.masses[rows], own.inertia), (own.character.height, world.pull(scene))
     bodies = core_hits.Bodies(own.character.bone_names, *masses, *places, *size)
     found = []
-    for hit in [*acting, *blasts]:
+    for hit in acting:
+        place = "target" if isinstance(hit, core_hits.Hit) else "origin"
         try:
-            if isinstance(hit, core_hits.Hit):
-                now = [replace(hit, target=_target_place(run, own, "Hit", hit, hit.target))], []
-            else:
-                now = [], [replace(hit, origin=_target_place(run, own, "Explosion", hit, hit.origin))]
-            found += core_hits.pushes(*now, bodies, begin, end, rate)
+            now = replace(hit, **{place: _target_place(run, own, hit, getattr(hit, place))})
+            found += core_hits.pushes(now, bodies, begin, end, rate)
         except RagdollError as error:
             own.hits = [other for other in own.hits if other is not hit]
-            own.explosions = [other for other in own.explosions if other is not hit]
+
             STATE.warn(own.character.name, f"'{own.character.name}': {error}; it is left out")
     return found
 
 
-def _target_place(run, own: CharacterHits, kind: str, hit, otherwise) -> tuple:
+def _target_place(run, own: CharacterHits, hit, otherwise) -> tuple:
     """Place of the target of a hit in the last frame."""
-    target = own.targets.get((kind, hit.number))
+    target = own.targets.get(hit.title)
     if target is None:
         return otherwise
     try:
         return tuple(array_of(target.evaluated_get(run.graph).matrix_world)[:3, 3])
     except ReferenceError:
-        raise RagdollError(f"{hit.title(0)}: its target was deleted") from None
+        raise RagdollError(f"{hit.title}: its target was deleted") from None
 
 
 def _drive(run, hitter: Hitter, impulse, seconds: float, substeps: int, height: float) -> None:

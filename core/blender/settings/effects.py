@@ -278,8 +278,8 @@ def add_hit(
     names = [part.bone for part in settings.parts]
     try:
         if space == core_hits.TOWARDS and target is None:
-            raise RagdollError(f"{wanted.title(0)}: it has no target object to go towards")
-        notes = core_hits.checked_hits([wanted], names, *world.shot_range(scene))
+            raise RagdollError(f"{wanted.title}: it has no target object to go towards")
+        notes = core_hits.checked(wanted, names, *world.shot_range(scene))
     except RagdollError as error:
         raise RagdollError(f"'{obj.name}': {error}") from error
     hit = lists.add_item(settings, "hits")

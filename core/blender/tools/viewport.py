@@ -12,7 +12,7 @@ from mathutils import Vector
 from mathutils.geometry import intersect_line_plane
 
 from ...errors import RagdollError
-from ...motion.look_at import PARENT
+from ...motion.look_at.chain import PARENT
 from ...ragdoll import hits as core_hits
 from ...ragdoll import overlay
 from ..interface import characters

@@ -13,8 +13,8 @@ import numpy as np
 
 from ... import quaternion
 from ...anatomy import roles
-from ...anatomy.axes import character_axes, many_legged, of_role, unit
-from ...anatomy.roles import Anatomy
+from ...anatomy.axes import character_axes, many_legged, unit
+from ...anatomy.roles import Anatomy, of_role
 from ...errors import RagdollError
 from ...skeleton import path_to_root
 from .. import components as c

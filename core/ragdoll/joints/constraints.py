@@ -78,9 +78,11 @@ class ConstraintSpec:
     angular_limits: tuple[Limits, Limits, Limits] = (None, None, None)
 
 
-def plan_constraints(joint_type: str, limit_min, limit_max) -> list[ConstraintSpec]:
-    """Blender constraints that make a joint; the first holds the position. The same limits give the same (cached) plan.
+def plan(joint_type: str, limit_min, limit_max) -> list[ConstraintSpec]:
+    """Blender constraints that make a joint; the first holds the position.
 
+    None of them lets it go noticeably beyond its limits. Cones are approximated; those with a swing beyond a right
+    angle by 10 degrees and more in their corners. Such a one is planned a little narrower.
     Raises ValueError: as `checked_limits`.
 
     Args:
@@ -89,20 +91,16 @@ def plan_constraints(joint_type: str, limit_min, limit_max) -> list[ConstraintSp
             Ignored (but checked) for FIXED and FREE.
     """
     lower, upper = checked_limits(limit_min, limit_max)
-    if joint_type == "FREE":
-        return [ConstraintSpec("POINT", (1.0, 0.0, 0.0, 0.0))]
-    if joint_type == "FIXED":
-        return [ConstraintSpec("FIXED", (1.0, 0.0, 0.0, 0.0))]
     if joint_type == "HINGE":
         axis, half = hinge_axis(lower, upper), math.sqrt(0.5)
         # Rotations that carry the Empty's Z axis to the joint's X, Y, Z.
         rotation = ((half, 0.0, half, 0.0), (half, -half, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))[axis]
         bounds = range_or_free(float(lower[axis]), float(upper[axis]))
         return [ConstraintSpec("HINGE", rotation, angular_limits=(None, None, bounds))]
-    if not lower.any() and not upper.any():
-        return [ConstraintSpec("FIXED", (1.0, 0.0, 0.0, 0.0))]
     key = tuple(np.round(np.concatenate((lower, upper)), 6).tolist())
-    return list(plan_cone(key))
+    if joint_type == "CONE" and any(key):
+        return list(_held(key))
+    return [ConstraintSpec("POINT" if joint_type == "FREE" else "FIXED", (1.0, 0.0, 0.0, 0.0))]
 
 
 def range_or_free(lower: float, upper: float) -> Limits:
@@ -151,10 +149,9 @@ def _excess(radius: np.ndarray, target: np.ndarray, thickness: np.ndarray) -> np
     return np.where((ratio - 1.0) * thickness <= 2.0 * CONE_TOLERANCE_ABSOLUTE, 1.0, ratio)
 
 
-@lru_cache(maxsize=1024)
-def plan_cone(key: tuple[float, ...]) -> tuple[ConstraintSpec, ...]:
-    """The constraints of a cone with the limits (minima, maxima) `key`, see `plan_constraints`."""
-    lower, upper = np.array(key[:3]), np.array(key[3:])
+def plan_cone(lower, upper) -> list[ConstraintSpec]:
+    """The constraints that come nearest to a cone with limits [3], see `plan`."""
+    lower, upper = np.round(lower, 6), np.round(upper, 6)
     half_axes = np.maximum(half_axes_of(lower, upper), _HALF_AXIS_MIN)
     # Evenly spread on the ellipse, not in angle, so that an elongated one's tips are not missed.
     x, z = np.cos(_DIRECTIONS), np.sin(_DIRECTIONS)
@@ -249,7 +246,7 @@ def _descend(ratio: np.ndarray, start: list[int]) -> tuple[list[int], float]:
 
 def _specs(
     turns: list[int], asked, target, thickness, cosines, twist_min: float, twist_max: float
-) -> tuple[ConstraintSpec, ...]:
+) -> list[ConstraintSpec]:
     steps = np.array([[(t + d) % _STEPS for d in _CUT_DIRECTIONS] for t in turns])
     cosines = cosines[steps.ravel()]
     # The inner limit lies as far inside the target as the outer one outside it.
@@ -289,36 +286,23 @@ def _specs(
         cos, sin, half = math.cos(turn / 2.0), math.sin(turn / 2.0), math.sqrt(0.5)
         rotation = (half * cos, -half * cos, -half * sin, -half * sin)
         specs.append(ConstraintSpec("GENERIC", rotation, "child", k == 0, (*axes, twist)))
-    return tuple(s for i, s in enumerate(specs) if i == 0 or any(s.angular_limits))
+    return [s for i, s in enumerate(specs) if i == 0 or any(s.angular_limits)]
 
 
 # ---- plans that stay inside -----------------------------------------------------------------------------------------
-def plan(joint_type: str, limit_min, limit_max) -> list:
-    """Constraints of a joint, none of which lets it go noticeably beyond its limits.
-
-    Cones are approximated; those with a swing beyond a right angle by 10 degrees and more in their corners. Such a
-    one is planned a little narrower, so that what is stated is not exceeded.
-    Raises ValueError: as `plan_constraints`.
-    """
-    specs = plan_constraints(joint_type, limit_min, limit_max)
-    if joint_type != "CONE" or specs[0].type != "GENERIC":
-        return specs
-    key = tuple(np.round(np.concatenate((limit_min, limit_max)).astype(float), 6).tolist())
-    return list(_held(key))
-
-
 @lru_cache(maxsize=1024)
-def _held(key) -> tuple:
+def _held(key) -> list[ConstraintSpec]:
+    """The constraints of a cone with the limits (minima, maxima) `key`, as wide as they let nothing through."""
     low, high = np.array(key[:3]), np.array(key[3:])
     reach = np.maximum(high, -low)
     across = [reach[0] <= FLAT * reach[2], False, reach[2] <= FLAT * reach[0]]
     beyond = _swings_beyond(low, high)
     for scale in _SCALES:
         factor = np.where(across, scale, 1.0)
-        specs = plan_constraints("CONE", tuple(low * factor), tuple(high * factor))
+        specs = plan_cone(low * factor, high * factor)
         if not _lets_through(specs, beyond):
             break
-    return tuple(specs)
+    return specs
 
 
 # Directions, and parts of the way to the ellipse's edge, at which plans are tried.
@@ -409,14 +393,13 @@ def widened(joint_type: str, limit_min, limit_max, r_rel, margin: float) -> tupl
     _widen_cone(low, high, q, margin)
     for _round in range(4):  # the angles depend on which swing is the wider one
         x, turn, z = cone_angles(low, high, q)
-        low[1], high[1] = min(low[1], _below(turn, low[1], margin)), max(high[1], -_below(-turn, -high[1], margin))
+        _widen_range(low, high, 1, turn, margin)
         if not beyond_ellipse(x, z, low, high).any():
             break
         for ix in (0, 1):
             for iz in (0, 1):
                 _widen_quarter(low, high, x * (1 - 2 * ix), z * (1 - 2 * iz), ix, iz, margin)
-    specs = plan_constraints("CONE", np.maximum(low, -np.pi), np.minimum(high, np.pi))
-    if specs[0].type == "GENERIC" and specs[0].angular_limits[2] is None:
+    if plan_cone(np.maximum(low, -np.pi), np.minimum(high, np.pi))[0].angular_limits[2] is None:
         low[1], high[1] = -np.pi, np.pi
     return low, high
 
@@ -467,10 +450,6 @@ def _enclosing_quarter(x: np.ndarray, z: np.ndarray, least_x: float, least_z: fl
     axis_z = np.maximum((z[None, :] / np.sqrt(rest)).max(axis=1), box_z) * (1.0 + slack)
     best = int(np.argmin(axis_x * axis_z))
     return float(axis_x[best]), float(axis_z[best])
-
-
-def _below(values, bound: float, margin: float) -> float:
-    return max(float(values.min()) - margin, -np.pi) if values.min() < bound else bound
 
 
 def _widen_quarter(low, high, x, z, ix: int, iz: int, margin: float) -> None:

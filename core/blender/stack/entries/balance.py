@@ -8,8 +8,7 @@ import numpy as np
 
 from .... import pose as pose_space
 from .... import quaternion
-from ....anatomy.axes import of_role
-from ....anatomy.roles import CHEST, HEAD, LEFT, NECK, PELVIS, QUADRUPED, RIGHT, SPINE, UPPER_ARM
+from ....anatomy.roles import CHEST, HEAD, LEFT, NECK, PELVIS, QUADRUPED, RIGHT, SPINE, UPPER_ARM, of_role
 from ....errors import RagdollError
 from ....motion import balance, gait
 from ....motion.balanced_pose import Figure, inverse

@@ -216,7 +216,7 @@ class Layers(FromSettings, LayerStack):
             key, _player = self._spaces.player(layer.sync_with)
             return lambda frame: clip.at_phase(frame.space(key).phase)
         start, speed, mode = layer.start / self._library.fps, layer.speed, layer.playback
-        return lambda frame: clip.sample(frame.seconds, start=start, speed=speed, mode=mode)
+        return lambda frame: clip.at(clip.clip_time(frame.seconds, start=start, speed=speed, mode=mode))
 
     def _poses_source(self, place: int, layer):
         library, several = self._library, layer.several

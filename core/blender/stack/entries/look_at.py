@@ -9,8 +9,7 @@ import bpy
 import numpy as np
 
 from ....errors import RagdollError
-from ....motion.look_at import LinkedBone, LookAt, LookAtEntry, WeightEvent, weight_at
-from ....motion.look_at.chain import forward_axes, upright_axes
+from ....motion.look_at.chain import LinkedBone, LookAt, LookAtEntry, WeightEvent, forward_axes, upright_axes, weight_at
 from ....motion.stack import Inputs, Rig, point_to_model
 from ...interface import object_fields, props, rows
 from ...rig import armature, clips
