@@ -113,18 +113,13 @@ def add_pieces(scene, body, shape, collection) -> None:
         set_shape(made.rigid_body, piece.kind, piece.half)
 
 
-def pieces_of(settings) -> list:
-    """The objects of all compounds' pieces of a ragdoll."""
-    found = settings.collection.objects if settings.collection is not None else ()
-    pieces = [(o, o.parent.rigid_body) for o in found if o.parent is not None and o.rigid_body is not None]
-    return [piece for piece, body in pieces if body is not None and body.collision_shape == COMPOUND]
-
-
 def pieces_by_body(settings) -> dict:
     """The objects of the pieces of each compound of a ragdoll, in their order."""
-    found = {}
-    for piece in pieces_of(settings):
-        found.setdefault(piece.parent, []).append(piece)
+    found: dict = {}
+    for piece in settings.collection.objects if settings.collection is not None else ():
+        body = piece.parent.rigid_body if piece.parent is not None and piece.rigid_body is not None else None
+        if body is not None and body.collision_shape == COMPOUND:
+            found.setdefault(piece.parent, []).append(piece)
     return found
 
 
@@ -134,11 +129,9 @@ def solids_of(body) -> list[Shape]:
     kind = body.rigid_body.collision_shape
     if kind != COMPOUND:
         return [_shape(body, kind, place)]
-    found = []
-    for child in body.children:
-        if child.type == "MESH" and child.rigid_body is not None:
-            inner = place @ np.array(child.matrix_parent_inverse @ child.matrix_basis, dtype=float)
-            found.append(_shape(child, child.rigid_body.collision_shape, inner))
+    children = [child for child in body.children if child.type == "MESH" and child.rigid_body is not None]
+    places = [place @ np.array(child.matrix_parent_inverse @ child.matrix_basis, dtype=float) for child in children]
+    found = [_shape(child, child.rigid_body.collision_shape, own) for child, own in zip(children, places, strict=True)]
     return found or [_shape(body, CONVEX_HULL, place)]
 
 
@@ -156,9 +149,10 @@ def _shape(body, kind, place) -> Shape:
 def place_pieces(run) -> None:
     """Let the evaluated pieces stand on their evaluated bodies; called before Blender makes the shapes."""
     for character in run.characters:
-        for piece in pieces_of(character.obj.active_ragdoll):
-            body = piece.parent.evaluated_get(run.graph)
-            piece.evaluated_get(run.graph).matrix_world = body.matrix_world @ piece.matrix_basis
+        for body, pieces in pieces_by_body(character.obj.active_ragdoll).items():
+            place = body.evaluated_get(run.graph).matrix_world
+            for piece in pieces:
+                piece.evaluated_get(run.graph).matrix_world = place @ piece.matrix_basis
 
 
 # ---- edits by hand ---------------------------------------------------------------------------------------------------
@@ -369,7 +363,7 @@ def _show_for_editing(obj, editing: bool) -> None:
     """Show a character's bodies and their pieces while they are edited, even if helpers are hidden."""
     settings = obj.active_ragdoll
     outer = settings.scene.collection
-    pieces = pieces_of(settings)
+    pieces = [piece for its in pieces_by_body(settings).values() for piece in its]
     for things, held in (([settings.bodies], outer.children), (pieces, outer.objects)):
         for thing in things:
             if editing != (thing.name in held):
@@ -398,15 +392,12 @@ def _checksum(points) -> str:
 
 def _reshaped(body, pieces, made, height) -> bool:
     """Whether place, size, shape, mesh or pieces of a body are not as built."""
-    if body.rigid_body.collision_shape != made["kind"] or _checksum(_points(body.data)) != made["mesh"]:
+    shape = body.rigid_body.collision_shape, _checksum(_points(body.data)), _checksum(_placed(pieces))
+    if shape != (made["kind"], made["mesh"], made["pieces"]):
         return True
-    if _checksum(_placed(pieces)) != made["pieces"]:
-        return True
-    before = made["basis"]
-    now = np.array(body.matrix_basis)
     size = float(np.abs(_points(body.data)).max(initial=0.0))
     # A turn counts by how far it carries the shape's surface.
-    difference = np.abs(now - before)
+    difference = np.abs(np.array(body.matrix_basis) - made["basis"])
     return bool(max(difference[:3, 3].max(), difference[:3, :3].max() * size) > MOVED * height)
 
 

@@ -433,7 +433,7 @@ def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
     ancestors = skeleton.nearest_ancestors(pose.parents, np.isin(np.arange(len(pose.names)), plan.bones))
     carry(obj, physics)
     simulated = [pose.names[bone] for bone in plan.bones]
-    held = _held_back(obj, ancestors, set(simulated), pose)
+    held = _held_back(obj, ancestors, set(simulated))
     if settings.target_armature is None:
         # What the rig's constraints give is taken from the source, relative to the parent: a limb goes where its parent
         # does, which the bodies lead.
@@ -481,12 +481,7 @@ def _leads(constraint) -> bool:
     )
 
 
-def _held_back(obj, ancestors, simulated, pose) -> list[str]:
+def _held_back(obj, ancestors, simulated) -> list[str]:
     """Bones below simulated ones that constraints of the rig would keep in the animation's place (Rigify's fingers)."""
-    found = []
-    for index, bone in enumerate(obj.pose.bones):
-        if pose.names[index] in simulated or ancestors[index] < 0:
-            continue
-        if any(_leads(c) and c.influence > 0.0 for c in bone.constraints):
-            found.append(pose.names[index])
-    return found
+    below = [b for b, above in zip(obj.pose.bones, ancestors, strict=True) if above >= 0 and b.name not in simulated]
+    return [bone.name for bone in below if any(_leads(c) and c.influence > 0.0 for c in bone.constraints)]

@@ -63,11 +63,9 @@ def ensure(scene) -> list[str]:
     ):
         made.append("the rigid body world has few steps or iterations: Diagnose can raise them, so that limits hold")
     world = scene.rigidbody_world
-    created = []
-    for attribute, name in COLLECTIONS.items():
-        if getattr(world, attribute) is None:
-            setattr(world, attribute, bpy.data.collections.new(name))
-            created.append(attribute)
+    created = [attribute for attribute in COLLECTIONS if getattr(world, attribute) is None]
+    for attribute in created:
+        setattr(world, attribute, bpy.data.collections.new(COLLECTIONS[attribute]))
     if created:
         own.collections_created = ",".join(created)
     # Only collections of the scene are copied for evaluation; with others Bullet reads the originals, which a run

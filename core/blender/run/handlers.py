@@ -398,7 +398,8 @@ def after_load(_file=None) -> None:
     """load_post"""
     STATE.clear()
     _note_frames()
-    simulate.note_ranges()
+    # A piece of a shot is rendered by changing the range.
+    STATE.ranges = {s.name: (s.frame_start, s.frame_end) for s in bpy.data.scenes if built.ragdolls(s)}
     saved.mend_texts()
     saved.restore_overrides()
     saved.bring_up()

@@ -75,13 +75,15 @@ def adopt(obj, scene) -> None:
         STATE.motions.pop(obj.name, None)
 
 
-def let_go(obj) -> None:
-    """Let a duplicate forget the stack of the character that it was made from."""
+def let_go(obj, with_source: bool = True) -> None:
+    """Let a character forget its stack: a duplicate the one of whom it was made from."""
     settings, copy = obj.active_ragdoll, obj.active_ragdoll.source
     source.remove_constraints(obj, source.TARGET_NAME)
-    for name in ("motion_collection", "motion_scene", "source"):
+    for name in ("motion_collection", "motion_scene"):
         settings.property_unset(name)
-    source.drop(copy)
+    if with_source:
+        settings.property_unset("source")
+        source.drop(copy)
     STATE.motions.pop(obj.name, None)
 
 
@@ -103,17 +105,10 @@ def _take_away(obj) -> None:
     others = (o.active_ragdoll for o in armature.armatures(bpy.data.objects) if o != obj)
     own = all(other.motion_collection != collection for other in others)
     with STATE.writing():
-        source.remove_constraints(obj, source.TARGET_NAME)
         if own:
             bpy.data.objects.remove(settings.target_armature)
             remove_collections([collection], scene)
-        for name in ("motion_collection", "motion_scene"):
-            settings.property_unset(name)
-        if not settings.is_ragdoll:
-            copy = settings.source
-            settings.property_unset("source")
-            source.drop(copy)
-        STATE.motions.pop(obj.name, None)
+        let_go(obj, with_source=not settings.is_ragdoll)
     if not settings.is_ragdoll:
         drop_source_scene(scene)
 
