@@ -11,7 +11,7 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...errors import RagdollError
-from ...pose import affine
+from ...pose import affine, moved
 from ...ragdoll.bodies import convex, fitting, overlap
 from ...ragdoll.bodies.fitting import BOX, CAPSULE, COMPOUND, CONVEX_HULL, PRIMITIVES, SPHERE, Shape
 from ..rig.armature import rigid, values_of
@@ -382,7 +382,7 @@ def _placed(pieces) -> np.ndarray:
     found = [np.empty((0, 3))]
     for piece in pieces:
         place = np.array(piece.matrix_parent_inverse @ piece.matrix_basis, dtype=float)
-        found.append(_points(piece.data) @ place[:3, :3].T + place[:3, 3])
+        found.append(moved(_points(piece.data), place))
     return np.concatenate(found)
 
 

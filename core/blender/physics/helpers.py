@@ -25,11 +25,11 @@ def helper(name, data, collection, kind: str, bone: str = "", number: int | None
     return made
 
 
-def used_again(scene, free: dict, wanted: list, makers: list) -> list:
-    """A helper for each key of `wanted`: of those that are `free`, lists by their keys, else what its maker makes."""
+def used_again(scene, free: dict, wanted: list, make) -> list:
+    """A helper for each key of `wanted`: one of those that are `free`, lists by their keys, else a new one."""
     if any(len(free.get(key, ())) < wanted.count(key) for key in wanted):
         world.clear_old(scene)
-    return [free[key].pop(0) if free.get(key) else make() for key, make in zip(wanted, makers, strict=True)]
+    return [free[key].pop(0) if free.get(key) else make(key) for key in wanted]
 
 
 def make_kinematic(scene, made) -> None:

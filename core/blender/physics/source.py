@@ -264,13 +264,9 @@ def signature(obj) -> tuple:
             for strip in track.strips:
                 name = strip.action.name if strip.action else ""
                 parts.append((name, strip.frame_start, strip.frame_end, strip.scale, strip.mute, strip.blend_type))
-    for constraint in obj.constraints:
-        parts.append((constraint.name, constraint.type, constraint.mute, constraint.influence))
-    for bone in obj.pose.bones:
-        for constraint in bone.constraints:
-            if not is_own(constraint):
-                parts.append((bone.name, constraint.name, constraint.type, constraint.mute))
-    return tuple(parts)
+    parts += [(own.name, own.type, own.mute, own.influence) for own in obj.constraints]
+    theirs = ((bone.name, own) for bone in obj.pose.bones for own in bone.constraints if not is_own(own))
+    return *parts, *((name, own.name, own.type, own.mute) for name, own in theirs)
 
 
 def _driver_signature(curve, obj) -> tuple:

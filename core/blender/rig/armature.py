@@ -12,6 +12,7 @@ from ... import quaternion
 from ...anatomy.recognise import recognise
 from ...anatomy.roles import ARM, CREATURE, HELPER, LEG, TRUNK, Anatomy
 from ...errors import RagdollError
+from ...pose import moved
 from ...skeleton import path_to_root
 
 ENOUGH = 10  # main bones: with so many a human or an animal is recognised for good
@@ -140,7 +141,7 @@ class BindPose:
         self.matrices = rigid(matrices)  # [n, 4, 4], in the world
         self.axes = rigid(world)[:3, :3]  # of the armature object in the world
         self.heads = matrices[:, :3, 3].copy()  # [n, 3], in the world
-        self.tails = self.local_tails @ world[:3, :3].T + world[:3, 3]
+        self.tails = moved(self.local_tails, world)
         assert np.all(self.parents < np.arange(len(bones)))  # everything that walks the tree relies on it
 
 

@@ -6,6 +6,7 @@ from itertools import takewhile
 import bpy
 import numpy as np
 
+from ...pose import moved
 from ...ragdoll.bodies.fitting import Skin
 from .armature import values_of
 
@@ -95,7 +96,7 @@ def read_skin(obj, pose, world: np.ndarray, props: np.ndarray) -> Skin | None:
         with _evaluated(mesh, _before_armature(mesh, obj)) as (data, points):
             rows = [pose.row.get(group.name, -1) for group in mesh.vertex_groups]
             vertex, bone, weight = _elements(data, np.array(rows, dtype=int))
-            points = _moved(points, to_world)
+            points = moved(points, to_world)
             if pose.moved is not None:
                 points = _posed(points, vertex, bone, weight, world @ pose.moved @ np.linalg.inv(world))
             found.append((points, vertex + offset, bone, weight, _edges(data) + offset))
@@ -105,7 +106,7 @@ def read_skin(obj, pose, world: np.ndarray, props: np.ndarray) -> Skin | None:
         with _evaluated(mesh, shown) as (data, points):
             count = len(points)
             own = np.arange(count) + offset, np.full(count, bone), np.ones(count)
-            found.append((_moved(points, place), *own, _edges(data) + offset))
+            found.append((moved(points, place), *own, _edges(data) + offset))
         offset += count
     points, vertex, bone, weight, edges = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return Skin(points, vertex, bone, weight, len(pose.names), edges)
@@ -141,14 +142,10 @@ def _points_of(data) -> np.ndarray:
     return result
 
 
-def _moved(points, matrix) -> np.ndarray:
-    return points @ matrix[:3, :3].T + matrix[:3, 3]
-
-
-def _posed(points, vertex, bone, weight, moved) -> np.ndarray:
-    """Vertices [v, 3] as an armature modifier leaves them: each bone moves its share of them by `moved` [n, 4, 4]."""
+def _posed(points, vertex, bone, weight, ways) -> np.ndarray:
+    """Vertices [v, 3] as an armature modifier leaves them: each bone moves its share of them by `ways` [n, 4, 4]."""
     total = np.bincount(vertex, weight, len(points))[vertex]
-    there = np.einsum("eij,ej->ei", moved[bone, :3, :3], points[vertex]) + moved[bone, :3, 3]
+    there = np.einsum("eij,ej->ei", ways[bone, :3, :3], points[vertex]) + ways[bone, :3, 3]
     result = points.copy()
     np.add.at(result, vertex, (weight / total)[:, None] * (there - points[vertex]))
     return result

@@ -16,7 +16,7 @@ from ...ragdoll.drives import servo
 from ...ragdoll.drives.law import Frame, Side
 from ..physics import built, source, world
 from ..physics.helpers import add_spring, helper, limit, make_kinematic, used_again
-from ..rig.armature import array_of, rigid
+from ..rig.armature import array_of, pose_matrices, rigid
 from ..runtime import STATE
 from ..settings import at_frame
 from ..stack import pose_stack, world_reader
@@ -162,16 +162,13 @@ def _check_target(own: Attached) -> None:
 
 def place_of(run, own: Attached, scene, frame: int) -> np.ndarray:
     """Place of the target at a frame, at which the hidden scene stands: a rigid matrix [4, 4]."""
-    character = own.character
-    now = character.source.evaluated_get(run.source_graph)
-    now.pose.bones.foreach_get("matrix", character.buffer)
-    matrices = character.buffer.reshape(-1, 4, 4).transpose(0, 2, 1)
+    now = own.character.source.evaluated_get(run.source_graph)
 
     def posed(obj):
         found, world = pose_stack.of(obj), array_of(source.evaluated(obj).matrix_world)
         return world, found.pose(scene, frame, record=False)[0]
 
-    places = WorldReader(scene, character.obj, now, matrices, frame, own.memory, True, posed)
+    places = WorldReader(scene, own.character.obj, now, pose_matrices(now), frame, own.memory, True, posed)
     place = rigid(places.matrix(own.name, own.item.target, own.target_bone))
     if not np.isfinite(place).all():
         raise RagdollError(f"{own.name}: the place of its target '{own.target.name}' is not a number")
@@ -416,7 +413,7 @@ def _ensure_helpers(obj, scene, wanted) -> list:
             ends = joints[0].rigid_body_constraint
             key = ends.object1, None if holders else ends.object2
             free.setdefault(key, []).append((*joints, holders[0] if holders else None))
-    return used_again(scene, free, wanted, [lambda pair=pair: _make_attachment(obj, scene, *pair) for pair in wanted])
+    return used_again(scene, free, wanted, lambda pair: _make_attachment(obj, scene, *pair))
 
 
 def _by_number(settings) -> dict[int, list]:

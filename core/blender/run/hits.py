@@ -341,9 +341,9 @@ def _ensure_hitters(own: CharacterHits, scene) -> None:
             blow = helper_object.rigid_body_constraint.use_breaking
             free.setdefault((helper_object[built.BONE], blow), []).append(helper_object)
     wanted = [(h.bone, h.kind > 0) for h in own.hitters]
-    makers = [lambda h=h: _make_hitter(obj, scene, parts[h.bone], h.point, h.kind > 0) for h in own.hitters]
-    for hitter, found in zip(own.hitters, used_again(scene, free, wanted, makers), strict=True):
-        hitter.obj = found
+    found = used_again(scene, free, wanted, lambda key: _make_hitter(obj, scene, parts[key[0]], key[1]))
+    for hitter, helper_object in zip(own.hitters, found, strict=True):
+        hitter.obj = helper_object
 
 
 def _is_whole(hitter, scene, part) -> bool:
@@ -354,11 +354,11 @@ def _is_whole(hitter, scene, part) -> bool:
     return constraint is not None and constraint.object1 == part.body and constraint.object2 == hitter
 
 
-def _make_hitter(obj, scene, part, point, blow: bool):
+def _make_hitter(obj, scene, part, blow: bool):
     settings = obj.active_ragdoll
     name = f"{obj.name} {part.bone} Hitter"
     hitter = helper(name, part.target.data, settings.collection, built.HITTER, part.bone)
-    hitter.matrix_basis = Matrix(_moved_to(part.bind, point).tolist())
+    hitter.matrix_basis = Matrix(part.bind.tolist())
     make_kinematic(scene, hitter)
     constraint = add_spring(scene, hitter, part.body, hitter)
     constraint.enabled = False
