@@ -13,8 +13,7 @@ from ..core.blender.physics import body_objects
 from ..core.blender.runtime import STATE
 from ..core.blender.tools import viewport
 from ..core.ragdoll.overlay import Show
-from .base import active_armature, paragraph
-from .ragdoll import SetupPart
+from .base import Part, active_armature, paragraph
 
 THIN, THICK = 1.5, 2.5  # [px] of lines, at the usual size of the interface
 _VIEW = bpy.types.SpaceView3D
@@ -45,6 +44,7 @@ class ActiveRagdollOverlay(bpy.types.PropertyGroup):
     look_at: _switch("Look-at", "Targets in red, forward vectors in green, and limit cones")
     hits: _switch("Hits", "Arrows of hits and circles of explosions, around their frames")
     attachments: _switch("Attachments", "Lines from bones to what they are attached to, bright while they are held")
+    simulated: _switch("Simulated", "After a bake, simulated bones where the baked ones are elsewhere")
     calm: _switch("Calm", "Joints and limits of the selected bones only, and of those near the end of their range")
     all_characters: _switch("All Characters", "Every ragdoll of the scene, and not only those selected", default=False)
 
@@ -76,6 +76,8 @@ def collected(context) -> list:
             found.append(viewport.hit_lines(*here))
         if settings.attachments:
             found.append(viewport.attachment_lines(*here))
+        if settings.simulated:
+            found.append(viewport.simulated_bones(*here))
     return [lines for lines in found if lines is not None and len(lines.ends)]
 
 
@@ -115,7 +117,7 @@ def _draw(context, lines) -> None:
         gpu.state.blend_set("NONE")
 
 
-class ACTIVE_RAGDOLL_PT_overlay(SetupPart, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_overlay(Part, bpy.types.Panel, parent="setup"):
     """What the 3D view shows of the ragdoll, and editing its bodies by hand"""
 
     def draw_header(self, context):
@@ -130,7 +132,7 @@ class ACTIVE_RAGDOLL_PT_overlay(SetupPart, bpy.types.Panel):
         column = layout.column(align=True)
         column.active = settings.show and not STATE.drawing
         row = column.grid_flow(columns=3, even_columns=True, align=True)
-        for name in ("bodies", "joints", "limits", "look_at", "hits", "attachments"):
+        for name in ("bodies", "joints", "limits", "look_at", "hits", "attachments", "simulated"):
             row.prop(settings, name, toggle=True)
         column.prop(settings, "calm")
         column.prop(settings, "all_characters")

@@ -81,6 +81,22 @@ def test_an_edited_limit_is_seen_at_once_and_a_rebuild_too(human):
     assert viewport.current(human, scene).wires is not after
 
 
+def test_after_a_bake_simulated_bones_are_drawn_where_the_keys_have_been_changed(human):
+    scene = human.active_ragdoll.scene
+    bpy.ops.active_ragdoll.bake(to="DEFORM")
+    here = human, scene, bpy.context.view_layer.depsgraph
+    scene.frame_set(12)
+    assert not len(viewport.simulated_bones(*here).ends)
+    human.pose.bones["head"].rotation_quaternion = (0.8, 0.6, 0.0, 0.0)
+    before = rigs.pose(human)[human.data.bones.find("head")]
+    bpy.context.view_layer.update()
+    bone, *_others = found = viewport.simulated_bones(*here).ends
+    assert len(found) == 2 and np.allclose(bone[0], before[:3, 3], atol=1e-5)
+    assert np.allclose(bone[1] - bone[0], before[:3, 1] * human.data.bones["head"].length, atol=1e-5)
+    bpy.ops.active_ragdoll.revert_bake()
+    assert viewport.simulated_bones(*here) is None
+
+
 def view(overlays=True, kind="VIEW_3D"):
     """The part of a context that the draw handler reads; a test has no window."""
     context = bpy.context

@@ -23,6 +23,7 @@ from ..rig.skinning import is_deformed_by
 from ..runtime import STATE, state_of
 
 HIT, BLAST, ATTACHED = (1.0, 0.45, 0.1), (1.0, 0.8, 0.2), (0.95, 0.35, 0.85)
+SIMULATED, BESIDE = (0.2, 1.0, 0.85, 0.9), 1e-3  # bones beside baked ones; heights that these are elsewhere by
 DIM, BRIGHT, LOOSE = 0.45, 1.0, 0.35  # opacity of the active hit at least, of one that acts; of what is not held
 FADE = 12.0  # [frames] in which hits fade before and after they act
 FORWARD_LENGTH = 0.2  # of a look-at's forward vectors, of the character's size
@@ -258,6 +259,28 @@ def attachment_lines(obj, scene, depsgraph) -> overlay.Lines | None:
     if not ends or not np.isfinite(ends).all():
         return None
     return _lines(np.array(ends), np.array([(*ATTACHED, BRIGHT if on else LOOSE) for on in held]), np.array(held))
+
+
+# ---- bakes ----------------------------------------------------------------------------------------------------------
+def simulated_bones(obj, scene, depsgraph) -> overlay.Lines | None:
+    """The bones of a baked character as the cache has them, where the keys have them elsewhere, and how far; else None.
+
+    The physics armature goes on to follow the cache that the bake was made from.
+    """
+    settings = obj.active_ragdoll
+    if not settings.muted or settings.physics_armature is None or not world.cache_covers_shot(scene):
+        return None
+    rows = [obj.data.bones.find(part.bone) for part in settings.parts]
+    axes = np.zeros((len(rows), 2, 4))
+    axes[:, 1, 1], axes[:, :, 3] = values_of(obj.data.bones, "length")[rows], 1.0
+    ends = []
+    for posed in (each.evaluated_get(depsgraph) for each in (obj, settings.physics_armature)):
+        poses = array_of(posed.matrix_world) @ pose_matrices(posed)[rows]
+        ends.append(np.einsum("mij,mkj->mki", poses, axes)[..., :3])
+    baked, simulated = ends
+    off = np.linalg.norm(simulated - baked, axis=2).max(axis=1) > BESIDE * settings.height
+    drawn = np.concatenate([simulated[off], np.stack([baked[off, 1], simulated[off, 1]], axis=1)])
+    return _lines(drawn, np.tile(SIMULATED, (len(drawn), 1)), np.zeros(len(drawn), dtype=bool))
 
 
 # ---- look-at chains -------------------------------------------------------------------------------------------------
