@@ -104,9 +104,9 @@ def add_pieces(scene, body, shape, collection) -> None:
     inverse = affine(shape.axes.T, -shape.axes.T @ shape.center)
     for number, piece in enumerate(shape.pieces, 1):
         mesh = make_mesh(f"{body.name} {number}", piece)
-        made = helper(f"{body.name} {number}", mesh, collection, built.PIECE, body[built.BONE], number, aside=False)
+        tags, place = (built.PIECE, body[built.BONE], number), inverse @ affine(piece.axes, piece.center)
+        made = helper(f"{body.name} {number}", mesh, collection, *tags, place=place, aside=False)
         made.parent = body
-        made.matrix_basis = Matrix((inverse @ affine(piece.axes, piece.center)).tolist())
         made.display_type = "WIRE"
         scene.rigidbody_world.collection.objects.link(made)
         made.rigid_body.type = "PASSIVE"

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
-from mathutils import Matrix
 
 from ... import quaternion
 from ...pose import affine
@@ -48,9 +47,8 @@ def make_motors(obj, scene, collection, pose, plan, animated) -> None:
             x, z = joint_motors.MOTORS[index]
             own = affine(np.stack([np.eye(3)[x], np.cross(np.eye(3)[z], np.eye(3)[x]), np.eye(3)[z]], axis=1))
             name = f"{obj.name} {pose.names[bone]} Motor"
-            empty = helper(name, None, collection, built.MOTOR, pose.names[bone], index, aside=False)
-            empty.empty_display_size = size
-            empty.matrix_basis = Matrix((frame @ own).tolist())
+            shown = {"place": frame @ own, "size": size, "aside": False}
+            empty = helper(name, None, collection, built.MOTOR, pose.names[bone], index, **shown)
             constraint = join(scene, empty, "MOTOR", parts[i].body, parts[parent].body)
             constraint.use_motor_ang, constraint.use_motor_lin = True, False
             constraint.motor_ang_target_velocity = 0.0

@@ -250,14 +250,9 @@ def halt(scene) -> None:
         STATE.live_worlds.discard(scene.name)
 
 
-def note_members(scene) -> None:
-    """Note how many bodies and which joints the scene's world is made with."""
-    STATE.members[scene.name] = STATE.made_with[scene.name] = _members(scene)
-
-
 def has_lost_members(scene) -> bool:
     """Whether bodies or joints were deleted, or joints renamed, since the world was made. Those added are noted."""
-    bodies, joints = _members(scene)
+    bodies, joints = members(scene)
     before = STATE.members.get(scene.name, (0, frozenset()))
     if bodies < before[0] or not joints >= before[1]:
         return True
@@ -265,7 +260,8 @@ def has_lost_members(scene) -> bool:
     return False
 
 
-def _members(scene) -> tuple[int, frozenset]:
+def members(scene) -> tuple[int, frozenset]:
+    """How many bodies and which joints the scene's world has now."""
     bodies, joints = scene.rigidbody_world.collection, scene.rigidbody_world.constraints
     return len(bodies.all_objects) if bodies else 0, frozenset(joints.all_objects.keys() if joints else ())
 
@@ -386,6 +382,6 @@ def clear_old(scene) -> None:
 
 def clear_changed(scene) -> None:
     """`clear_old` where the scene has other joints than when its world was last made."""
-    now = _members(scene)
+    now = members(scene)
     if STATE.made_with.get(scene.name, now)[1] != now[1]:
         clear_old(scene)

@@ -436,15 +436,13 @@ def _make_attachment(obj, scene, body, other) -> tuple:
     number = 1 + max(_by_number(settings), default=0)
     holder = None
     if other is None:
-        mesh = settings.parts[0].target.data
-        holder = other = helper(f"{obj.name} Holder", mesh, settings.collection, built.HOLDER, number=number)
-        holder.matrix_basis = body.matrix_basis
-        make_kinematic(scene, holder)
+        mesh, tags = settings.parts[0].target.data, (built.HOLDER, "", number)
+        made = helper(f"{obj.name} Holder", mesh, settings.collection, *tags, place=body.matrix_basis)
+        holder = other = make_kinematic(scene, made)
     joints = []
     for _number in range(2):
-        joint = helper(f"{obj.name} Attachment", None, settings.collection, built.ATTACHMENT, number=number)
-        joint.empty_display_size = 0.01 * settings.height
-        joint.matrix_basis = body.matrix_basis
+        tags, shown = (built.ATTACHMENT, "", number), {"place": body.matrix_basis, "size": 0.01 * settings.height}
+        joint = helper(f"{obj.name} Attachment", None, settings.collection, *tags, **shown)
         add_spring(scene, joint, body, other).enabled = False
         joints.append(joint)
     return *joints, holder

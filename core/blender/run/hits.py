@@ -9,7 +9,6 @@ stands in bind pose during that run. None is taken away before the ragdoll is, a
 from dataclasses import dataclass, replace
 
 import numpy as np
-from mathutils import Matrix
 
 from ... import quaternion
 from ...errors import RagdollError
@@ -357,9 +356,8 @@ def _is_whole(hitter, scene, part) -> bool:
 def _make_hitter(obj, scene, part, blow: bool):
     settings = obj.active_ragdoll
     name = f"{obj.name} {part.bone} Hitter"
-    hitter = helper(name, part.target.data, settings.collection, built.HITTER, part.bone)
-    hitter.matrix_basis = Matrix(part.bind.tolist())
-    make_kinematic(scene, hitter)
+    made = helper(name, part.target.data, settings.collection, built.HITTER, part.bone, place=part.bind)
+    hitter = make_kinematic(scene, made)
     constraint = add_spring(scene, hitter, part.body, hitter)
     constraint.enabled = False
     constraint.disable_collisions = False  # none of its own anyway, and the pair must not be looked for

@@ -94,7 +94,7 @@ def start(scene, clock) -> Run:
             if pose is not wanted:
                 view_layers.evaluate(scene, first - 1)
         view_layers.stand_at(scene, first)
-    world.note_members(scene)
+    STATE.members[scene.name] = STATE.made_with[scene.name] = world.members(scene)
     run.command = run.wanted = run.body = run.body_before = wanted
     write.show_physics(run, True, scene)
     _read_settings(run, scene)

@@ -216,7 +216,10 @@ class Run:
         self.gains = np.full((count, 11), np.nan)  # of the drives, as last written; the first step writes them all
         self.distance = np.zeros(count)  # from body to command in the frame before [m] [m]
         self.drive = np.zeros(count, dtype=int)  # place of the body's law in `drives.LAWS`
-        self.bone_numbers = bone_numbers()  # names of the bones' own among `numbers`
+        # Names among `numbers` of the bones' settings that are numbers and can be keyed, and belong to no drive.
+        drives_own, properties = declare.names(DriveFactors), ActiveRagdollBone.bl_rna.properties
+        keyed = [name for name in declare.names(ActiveRagdollBone, keyed=True) if name not in drives_own]
+        self.bone_numbers = [name for name in keyed if properties[name].type == "FLOAT"]
         names = *self.bone_numbers, *(parameter.name for parameter in drives.parameters())
         # The bones' settings that can be keyed, and the drives' parameters, at the frame to come, by name [m]. A
         # setting of the same name of the character is multiplied in.
@@ -264,13 +267,6 @@ class Run:
     def shows(self, frame: int) -> bool:
         """Whether the frame is simulated."""
         return self.first <= frame <= self.reached
-
-
-def bone_numbers() -> list[str]:
-    """Names of the bones' settings that are numbers and can be keyed, without those that belong to drives."""
-    drives_own, properties = declare.names(DriveFactors), ActiveRagdollBone.bl_rna.properties
-    found = declare.names(ActiveRagdollBone, keyed=True)
-    return [name for name in found if properties[name].type == "FLOAT" and name not in drives_own]
 
 
 def active_ragdolls(scene) -> list:

@@ -12,7 +12,7 @@ from ...errors import RagdollError
 from ...motion.look_at.chain import from_roles
 from .. import runtime
 from ..physics import build, built, source
-from ..physics.helpers import copy_locally, stand_with
+from ..physics.helpers import armature_copy, copy_locally
 from ..physics.remove import drop_source_scene, remove_collections
 from ..rig import action_channels, armature
 from ..rig.armature import anatomy_of, check_armature, refuse_baked
@@ -45,15 +45,12 @@ def ensure(obj, scene) -> None:
         collection = bpy.data.collections.new(f"{obj.name} Motion")
         scene.collection.children.link(collection)
         settings.motion_collection = collection
-        target = source.copy_of(obj, f"{obj.name} Target")
+        target = armature_copy(obj, f"{obj.name} Target", collection, built.TARGET_ARMATURE)
         target.animation_data_clear()
-        stand_with(obj, target)
         for bone in target.pose.bones:
             for constraint in list(bone.constraints):
                 bone.constraints.remove(constraint)
-        target.hide_render = target.hide_select = target.hide_viewport = True
-        collection.objects.link(target)
-        built.tag(target, built.TARGET_ARMATURE)
+
         collection.active_ragdoll.owner = obj.name
         copy_locally(obj, obj.pose.bones.keys(), target, source.TARGET_NAME)
     if not settings.is_ragdoll:
