@@ -5,12 +5,11 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
 
 from ..core.anatomy import roles
 from ..core.blender import interface
-from ..core.blender.interface import redraw
 from ..core.blender.languages import translated
 from ..core.blender.physics import body_objects, build, built
 from ..core.blender.tools import bone_tools
 from ..core.errors import RagdollError, named
-from .base import OnRagdoll, Operator, Unbaked, leave_modal
+from .base import OnRagdoll, Operator, Unbaked, choice, leave_modal
 
 KIND_ITEMS = (
     ("BOTH", "Both", "Rotation and translation"),
@@ -153,9 +152,7 @@ class ACTIVE_RAGDOLL_OT_weight_preset(Unbaked, bpy.types.Operator):
     """Set the weights of all bones of the selected characters from a preset; keyed weights win over it"""
 
     preset: EnumProperty(name="Preset", items=PRESET_ITEMS)
-    side: EnumProperty(
-        name="Side", items=((roles.LEFT, "Left", "The left arm"), (roles.RIGHT, "Right", "The right arm"))
-    )
+    side: choice("Side", "", (roles.LEFT, "Left", "The left arm"), (roles.RIGHT, "Right", "The right arm"))
 
     def draw(self, _context):
         self.layout.prop(self, "preset")
@@ -236,7 +233,7 @@ class ACTIVE_RAGDOLL_OT_drag_weights(BoneOperator, bpy.types.Operator, label="Sl
             bone_tools.move_weights(self._obj, self._names, self.change, self.kind)
             if context.area is not None:
                 context.area.header_text_set(translated(f"Weights {self.change:+.2f} on {named(self._names)}"))
-            redraw()
+            interface.redraw()
         elif event.type in {"LEFTMOUSE", "RET"} and event.value == "PRESS":
             return leave_modal(context, {"FINISHED"})
         elif event.type in {"ESC", "RIGHTMOUSE"}:

@@ -7,10 +7,9 @@ from ..core.blender.interface import filled, requirement, scene_of
 from ..core.blender.languages import translated
 from ..core.blender.rig.armature import selected
 from ..core.blender.settings import lists
-from ..core.blender.settings.lists import active_item
 from ..core.blender.stack import stack_edits
 from ..core.errors import RagdollError
-from .base import Unbaked
+from .base import Unbaked, choice
 
 SOURCES = (
     ("ACTION", "Current Action", "Play the action that the character plays now"),
@@ -40,12 +39,12 @@ HAS_SAMPLE = requirement("Add a sample first", lambda obj: len(active_space(obj)
 
 def active_layer(obj):
     """The active layer of a character, None where there is none."""
-    return active_item(obj.active_ragdoll, "layers")
+    return lists.active_item(obj.active_ragdoll, "layers")
 
 
 def active_space(obj):
     """The active blend space of a character, None where there is none."""
-    return active_item(obj.active_ragdoll, "blend_spaces")
+    return lists.active_item(obj.active_ragdoll, "blend_spaces")
 
 
 def action_named(name: str):
@@ -142,21 +141,18 @@ class ACTIVE_RAGDOLL_OT_make_additive(Unbaked, bpy.types.Operator):
         name="What",
         items=(("LAYER", "Layer", "The active layer"), ("SAMPLES", "Samples", "All samples of the active blend space")),
     )
-    space: EnumProperty(
-        name="Space",
-        items=(
-            ("LOCAL", "Local", "Each bone in its parent's frame"),
-            ("MESH", "Mesh", "Rotations in the armature's space: what is not moved keeps its direction"),
-        ),
-        default="LOCAL",
+    space: choice(
+        "Space",
+        "",
+        ("LOCAL", "Local", "Each bone in its parent's frame"),
+        ("MESH", "Mesh", "Rotations in the armature's space: what is not moved keeps its direction"),
     )
-    base: EnumProperty(
-        name="Base",
-        items=(
-            ("BIND", "Bind Pose", "The difference to the bind pose"),
-            ("FIRST", "First Frame", "The difference to each action's own first frame"),
-            ("FRAME", "This Frame", "The difference to each action's pose at the frame that the scene shows"),
-        ),
+    base: choice(
+        "Base",
+        "",
+        ("BIND", "Bind Pose", "The difference to the bind pose"),
+        ("FIRST", "First Frame", "The difference to each action's own first frame"),
+        ("FRAME", "This Frame", "The difference to each action's pose at the frame that the scene shows"),
         default="FIRST",
     )
 
@@ -258,9 +254,7 @@ class ACTIVE_RAGDOLL_OT_edit_graph(Unbaked, bpy.types.Operator):
     """Add, remove or move parameters, states, transitions and conditions of the graph"""
 
     what: EnumProperty(name="What", items=GRAPH_ITEMS, default="STATE")
-    do: EnumProperty(
-        name="Do", items=(("ADD", "Add", ""), ("REMOVE", "Remove", ""), ("MOVE", "Move", "")), default="ADD"
-    )
+    do: choice("Do", "", ("ADD", "Add", ""), ("REMOVE", "Remove", ""), ("MOVE", "Move", ""))
     step: IntProperty(name="Step", default=1, min=-1, max=1)
 
     def act(self, _context, obj):

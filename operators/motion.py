@@ -6,25 +6,15 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
 from ..core.blender import interface, look_at_api
 from ..core.blender.languages import translated
 from ..core.blender.settings import lists
+from ..core.blender.settings.declare import menu
 from ..core.blender.stack import entries, pose_stack, stack_edits
 from ..core.blender.stack.entries import look_at
 from ..core.errors import RagdollError
 from .base import Operator
 
 DIRECTIONS = (("UP", "Up", "Earlier"), ("DOWN", "Down", "Later"))
-_offered: dict = {}  # Blender does not keep the texts of a menu
-
-
-def _lists(_self=None, _context=None) -> list:
-    """The lists of the motion stack, as a menu."""
-    _offered["lists"] = [(name, own.title, own.description) for name, own in entries.lists().items()]
-    return _offered["lists"]
-
-
-def _kinds(_self, _context) -> list:
-    """The kinds of entries whose place can be chosen, as a menu."""
-    _offered["kinds"] = [(kind.identifier, kind.label, "") for kind in entries.kinds() if kind.movable]
-    return _offered["kinds"]
+LISTS = menu(lambda _self: [(name, own.title, own.description) for name, own in entries.lists().items()])
+KINDS = menu(lambda _self: [(kind.identifier, kind.label, "") for kind in entries.kinds() if kind.movable])
 
 
 class MotionOperator(Operator, requires=(interface.not_in_edit_mode, interface.unbaked)):
@@ -66,7 +56,7 @@ class ACTIVE_RAGDOLL_OT_setup_look_at(MotionOperator, bpy.types.Operator, label=
 class ACTIVE_RAGDOLL_OT_motion_add(MotionOperator, bpy.types.Operator, label="Add"):
     """Add to the motion stack"""
 
-    what: EnumProperty(name="What", items=_lists)
+    what: EnumProperty(name="What", items=LISTS)
     bone: StringProperty(
         name="Bone", description="Bone it is about; in pose mode the active one", options={"SKIP_SAVE"}
     )
@@ -85,7 +75,7 @@ class ACTIVE_RAGDOLL_OT_motion_add(MotionOperator, bpy.types.Operator, label="Ad
 class ACTIVE_RAGDOLL_OT_motion_remove(MotionOperator, bpy.types.Operator, label="Remove"):
     """Remove from the motion stack"""
 
-    what: EnumProperty(name="What", items=_lists)
+    what: EnumProperty(name="What", items=LISTS)
 
     def act(self, _context, obj):
         stack_edits.remove(obj, self.what)
@@ -94,7 +84,7 @@ class ACTIVE_RAGDOLL_OT_motion_remove(MotionOperator, bpy.types.Operator, label=
 class ACTIVE_RAGDOLL_OT_motion_move(MotionOperator, bpy.types.Operator, label="Move"):
     """Move the active item up or down its list"""
 
-    what: EnumProperty(name="What", items=_lists)
+    what: EnumProperty(name="What", items=LISTS)
     direction: EnumProperty(name="Direction", items=DIRECTIONS)
 
     def act(self, _context, obj):
@@ -104,7 +94,7 @@ class ACTIVE_RAGDOLL_OT_motion_move(MotionOperator, bpy.types.Operator, label="M
 class ACTIVE_RAGDOLL_OT_motion_order(MotionOperator, bpy.types.Operator, label="Order"):
     """Let a kind of entry act earlier or later in the motion stack"""
 
-    kind: EnumProperty(name="Kind", items=_kinds)
+    kind: EnumProperty(name="Kind", items=KINDS)
     direction: EnumProperty(name="Direction", items=DIRECTIONS)
 
     def act(self, _context, obj):

@@ -7,6 +7,7 @@ from bpy_extras.io_utils import ExportHelper, ImportHelper
 from ..core.blender import interface, preferences
 from ..core.blender.languages import translated
 from ..core.blender.physics import build, built, remove
+from ..core.blender.settings.declare import menu
 from ..core.blender.stack import stack_edits
 from ..core.blender.tools import apply_transform, diagnose, profiles
 from ..core.errors import RagdollError
@@ -164,18 +165,6 @@ class ACTIVE_RAGDOLL_OT_remedy(OnRagdoll, bpy.types.Operator, label="Mend"):
         diagnose.diagnose(obj, scene)
 
 
-_listed: list = []  # Blender keeps no texts of a menu that is made when it is opened
-
-
-def _presets(_self, _context):
-    _listed[:] = profiles.presets()
-    return _listed
-
-
-def _own_presets(self, context):
-    return _presets(self, context)[len(profiles.PRESETS) :]
-
-
 # ---- profiles --------------------------------------------------------------------------------------------------------
 class ProfileOperator(Unbaked):
     """Changes the settings of an armature."""
@@ -217,7 +206,7 @@ class ACTIVE_RAGDOLL_OT_import_profile(ProfileOperator, bpy.types.Operator, Impo
 class ACTIVE_RAGDOLL_OT_apply_preset(ProfileOperator, bpy.types.Operator):
     """Give the character's bones the settings of a preset, by what part of the body they are"""
 
-    name: EnumProperty(name="Preset", items=_presets)
+    name: EnumProperty(name="Preset", items=menu(lambda _self: profiles.presets()))
 
     def act(self, _context, obj):
         return self.apply(obj, profiles.preset(self.name), "AUTO")
@@ -243,19 +232,22 @@ class ACTIVE_RAGDOLL_OT_add_preset(PresetDialog, bpy.types.Operator):
         return f"Preset '{self.name}' added"
 
 
+_own = menu(lambda _self: profiles.presets()[len(profiles.PRESETS) :])
+
+
 class OnOwnPreset(PresetDialog):
     """Acts on a self-made preset; needs no armature."""
 
     @classmethod
     def why_not(cls, context):
         """There has to be one."""
-        return "" if profiles.presets()[len(profiles.PRESETS) :] else "There is no preset of your own"
+        return "" if _own() else "There is no preset of your own"
 
 
 class ACTIVE_RAGDOLL_OT_rename_preset(OnOwnPreset, bpy.types.Operator):
     """Give a preset of your own another name"""
 
-    preset: EnumProperty(name="Preset", items=_own_presets)
+    preset: EnumProperty(name="Preset", items=_own)
     name: StringProperty(name="New Name", description="The preset's name in the menu")
 
     def act(self, _context, _obj):
@@ -266,7 +258,7 @@ class ACTIVE_RAGDOLL_OT_rename_preset(OnOwnPreset, bpy.types.Operator):
 class ACTIVE_RAGDOLL_OT_remove_preset(OnOwnPreset, bpy.types.Operator):
     """Delete the file of a preset of your own"""
 
-    preset: EnumProperty(name="Preset", items=_own_presets)
+    preset: EnumProperty(name="Preset", items=_own)
 
     def act(self, _context, _obj):
         profiles.remove_own(self.preset)

@@ -9,7 +9,6 @@ from bpy.props import BoolProperty, IntProperty, StringProperty
 
 from ..core.blender import bake, interface
 from ..core.blender.bake import actions, controls, plain, travel
-from ..core.blender.interface import redraw
 from ..core.blender.languages import translated
 from ..core.blender.physics import built, world
 from ..core.blender.run import reconcile, shot_run, simulate
@@ -108,7 +107,8 @@ class SteppingOperator(OnArmature):
     def modal(self, context, event):
         """One slice for each tick of the timer; all other input waits."""
         if event.type == "ESC" and event.value == "PRESS":
-            return self._stop(context)
+            self._end(context)  # closes the generator, which keeps what is done
+            return self.finished(context, self._frame if self._frame is not None else self._scene.frame_current)
         if event.type != "TIMER":
             return {"RUNNING_MODAL"}
         drawing = time.perf_counter() - self._rested  # since the last slice the window was redrawn
@@ -145,10 +145,6 @@ class SteppingOperator(OnArmature):
         self._progress = Progress(self.verb, *world.shot_range(self._scene), self.characters)
         return True
 
-    def _stop(self, context):
-        self._end(context)  # closes the generator, which keeps what is done
-        return self.finished(context, self._frame if self._frame is not None else self._scene.frame_current)
-
     def _end(self, context) -> None:
         """Close the generator and put pointer and status bar back, whatever happened."""
         try:
@@ -158,7 +154,7 @@ class SteppingOperator(OnArmature):
                 context.window_manager.event_timer_remove(self._timer)
                 self._timer = None
             self._progress.end(context.workspace)
-            redraw()
+            interface.redraw()
 
 
 # ---- the operators -------------------------------------------------------------------------------------------------

@@ -16,9 +16,6 @@ from ..core.ragdoll.overlay import Show
 from .base import Part, active_armature, paragraph
 
 THIN, THICK = 1.5, 2.5  # [px] of lines, at the usual size of the interface
-_VIEW = bpy.types.SpaceView3D
-
-_handles: list = []
 
 
 def _switched(_self, _context) -> None:
@@ -155,27 +152,10 @@ class ACTIVE_RAGDOLL_PT_overlay(Part, bpy.types.Panel, parent="setup"):
             paragraph(layout, context, text, "INFO")
 
 
-def add() -> None:
-    """Attach the settings and, where there are windows to draw in, the draw handler."""
-    remove_handler()
+def add(undo) -> None:
+    """Attach the settings and, where there are windows to draw in, the draw handler; `undo` takes them back."""
     bpy.types.Scene.active_ragdoll_overlay = PointerProperty(type=ActiveRagdollOverlay)
+    undo.callback(delattr, bpy.types.Scene, "active_ragdoll_overlay")
     if not bpy.app.background:
-        add_handler()
-
-
-def remove() -> None:
-    """Take everything back that `add` did."""
-    remove_handler()
-    del bpy.types.Scene.active_ragdoll_overlay
-
-
-def add_handler() -> None:
-    """Let Blender call `draw_view`, once for every view it draws."""
-    if not _handles:
-        _handles.append(_VIEW.draw_handler_add(draw_view, (), "WINDOW", "POST_VIEW"))
-
-
-def remove_handler() -> None:
-    """Blender calls `draw_view` no more."""
-    while _handles:
-        _VIEW.draw_handler_remove(_handles.pop(), "WINDOW")
+        drawing = bpy.types.SpaceView3D.draw_handler_add(draw_view, (), "WINDOW", "POST_VIEW")
+        undo.callback(bpy.types.SpaceView3D.draw_handler_remove, drawing, "WINDOW")

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from ... import quaternion
+from ... import quaternion, skeleton
 from ...pose import affine
 from ...ragdoll import drives
 from ...ragdoll.drives import joint_motors
@@ -165,7 +165,7 @@ def gather_motors(characters) -> JointDrives | None:
     *places, empties = zip(*motors, strict=True)
     turns = quaternion.from_matrix(np.array([part.bind for part in parts])[:, :3, :3])
     own_moments, told = body_objects.own_moments([part.body for part in parts]), np.full(len(motors), -1)
-    carries = joint_motors.descends(ancestors)[rows]
+    carries = skeleton.descends(ancestors)[rows]
     inner = rows, parents, available, np.array(places), empties, frames, turns, heads
     return JointDrives(*inner, carries, own_moments, told)
 

@@ -129,8 +129,23 @@ def angles(name, of: str, description=None):
 
 
 def choice(name, items, default=None, description=None, **more):
-    """One of several."""
+    """One of several (identifier, name, description), with an icon or without."""
+    if not callable(items):
+        items = [(*item, i) if len(item) == 4 else item for i, item in enumerate(items)]
     return _declare("EnumProperty", name, description, default, items=items, **more)
+
+
+_menus: dict = {}  # Blender does not keep the texts of menus that are made when they are opened
+
+
+def menu(listed: Callable) -> Callable:
+    """The items of a choice among what a function of the owner lists when the menu is opened."""
+
+    def opened(self=None, _context=None) -> tuple:
+        found = tuple(listed(self))
+        return _menus.setdefault(found, found)
+
+    return opened
 
 
 def block(name, description=None, type: type = bpy.types.Object, **more):
