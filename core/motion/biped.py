@@ -247,12 +247,10 @@ class Biped:
 
         Returns its index, -1 where there is none, and the points from its joint in bind pose in the character's axes.
         """
-        rig, index = self.rig, {row: i for i, row in enumerate(self.rows.tolist())}
+        index = {row: i for i, row in enumerate(self.rows.tolist())}
         points = q.rotate(q.multiply(q.conjugate(self.own), self._rotations[bone]), points)
         joint = q.rotate(q.conjugate(self.own), self._heads[bone]) * self.scale
-        while bone >= 0 and bone not in index:
-            bone = rig.parents[bone]
-        row = index.get(bone, -1)
+        row = next((index[above] for above in path_to_root(self.rig.parents, bone) if above in index), -1)
         return row, points + joint - self.joints[row]
 
     def extract(self, deltas, places) -> Posture:

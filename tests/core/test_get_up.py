@@ -13,8 +13,8 @@ from core import quaternion
 from core.errors import RagdollError
 from core.motion.biped import Z, stacked
 from core.motion.get_up import plan as get_up
-from core.motion.get_up.keys import Floor, Ranges, joint_balls, turned
-from core.motion.get_up.plan import CHEST, LEFT, PRONE, RIGHT, SUPINE, Manner
+from core.motion.get_up.keys import Floor, Ranges, Relief, joint_balls, turned
+from core.motion.get_up.plan import CHEST, LEFT, PRONE, RIGHT, SUPINE, Manner, NoRoom
 
 FPS, GRAVITY = 24.0, 9.81
 FLAT = Floor(0.0)
@@ -161,6 +161,37 @@ def test_on_a_slope_hands_and_feet_are_on_the_slope(how):
     gaps = [points[..., 2] - floor.under(points) for points in (places, own.extract(deltas, places).ends)]
     assert gaps[0].min() > -0.02 * own.height
     assert most_slide(made, gaps[1][..., None]) < 0.005 * own.height
+
+
+def furnished(own, step=0.0, wall=np.inf, roof=np.inf) -> Floor:
+    """A floor with a step up along x from 0.3 of the height on, a wall at a y and a roof, in shares of the height."""
+    x, y = np.meshgrid(*[np.arange(-40, 41) * 0.04] * 2, indexing="ij")
+    heights = np.where(y > wall, np.inf, np.where(x > 0.3, step * own.height, 0.0))
+    roofs = np.full_like(x, roof * own.height)
+    return Floor(0.0, relief=Relief(heights, roofs, np.full(2, -1.6 * own.height), 0.04 * own.height))
+
+
+@pytest.mark.parametrize("how", ("prone", "supine"))
+@pytest.mark.parametrize("around", ({"step": 0.08}, {"step": -0.1}, {"wall": 0.2}, {"step": 0.08, "wall": 0.3}))
+def test_limbs_are_planted_on_what_is_there_and_he_gets_up_where_there_is_room(how, around):
+    own = biped("Mixamo")
+    for pose in range(3):
+        floor = furnished(own, **around)
+        made = planned(own, how, pose, floor)
+        deltas, places = motion(own, made)
+        gaps = places[..., 2] - floor.plane(places) - floor.over(places)
+        risen = np.arange(len(places)) / FPS > made.times[1]
+        assert gaps[risen].min() > -0.02 * own.height  # neither in the step nor in the wall
+        assert most_slide(made, own.extract(deltas, places).ends[..., :2]) < 0.005 * own.height
+        stood = [gaps[round(made.times[i] * FPS), own.limbs[k, 2]] for i, k in np.argwhere(made.planted) if i]
+        assert max(stood) < 0.12 * own.height  # the ankle of a foot on its toes, and no limb stands on air
+
+
+def test_where_nobody_could_stand_it_stays_down():
+    own = biped("Mixamo")
+    planned(own, floor=furnished(own, roof=1.05))
+    with pytest.raises(NoRoom, match=f"with {0.6 * own.height:.2f} m"):
+        planned(own, floor=furnished(own, roof=0.6))
 
 
 def test_hands_that_hold_something_are_kept_off_the_floor():

@@ -8,7 +8,7 @@ those of a man of 1.8 m under the Earth's gravity. He rises over his left foot; 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -17,25 +17,62 @@ from ...ragdoll.joints import limits
 from ..biped import LEGS, Biped, Posture, X, Y, Z, unit
 
 HEIGHT = 1.8  # [m] of the character that times and speeds are stated for, under the Earth's gravity
+_EDGE = 3  # cells: so near to a step down limbs are not kept over the step
 _SWIVEL = 10.0  # [deg] from one trial of where a knee points to the next
 _KEPT = 0.1  # of an angle that a knee is turned by: what it costs, against as much beyond a range
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class Relief:
+    """What stands on a floor, and what is over it, as square grids in the plan frame, x first."""
+
+    heights: np.ndarray  # over the floor's plane [k, k] [m]; inf: a wall, -inf: there is no floor
+    roofs: np.ndarray  # of the lowest thing above, likewise; inf: nothing
+    corner: np.ndarray  # x and y of the first cell's middle [2] [m]
+    cell: float  # size of a cell [m]
+
+    @cached_property
+    def lows(self) -> np.ndarray:
+        """The lowest heights near each cell [k, k]."""
+        padded = np.pad(self.heights, _EDGE, mode="edge")
+        return np.lib.stride_tricks.sliding_window_view(padded, [2 * _EDGE + 1] * 2).min(axis=(2, 3))
+
+    def at(self, grid: np.ndarray, points) -> np.ndarray:
+        """Values [..] of a grid under points [.., 3]; beyond its edge those there."""
+        cells = np.clip(np.rint((points[..., :2] - self.corner) / self.cell).astype(int), 0, len(grid) - 1)
+        return grid[cells[..., 0], cells[..., 1]]
+
+
+@dataclass(frozen=True, eq=False)
 class Floor:
-    """A plane, in the plan frame."""
+    """A plane with what stands on it, in the plan frame or in one that stands elsewhere."""
 
     height: float  # at the origin [m]
     slope: tuple = (0.0, 0.0)  # rise along x and y
+    relief: Relief | None = None
+    place: tuple = (q.identity(), np.zeros(3))  # turn [4] and origin [3] of the frame, as the relief's own has it
+    base: float = 0.0  # what of the relief's heights its plane goes through [m]
 
-    def under(self, points) -> np.ndarray:
-        """Its height under points [.., 3]."""
+    def plane(self, points) -> np.ndarray:
+        """Its plane's height under points [.., 3]."""
         return self.height + points[..., 0] * self.slope[0] + points[..., 1] * self.slope[1]
 
-    def seen_from(self, turn) -> Floor:
-        """From a frame that stands turned [4] about the vertical at any point of the floor."""
+    def over(self, points, what: str = "heights") -> np.ndarray:
+        """How much higher than the plane are the relief's heights (roofs, lows) at points [.., 3]."""
+        if self.relief is None:
+            return np.full(points.shape[:-1], np.inf if what == "roofs" else 0.0)
+        turn, origin = self.place
+        return self.relief.at(getattr(self.relief, what), q.rotate(turn, points) + origin) - self.base
+
+    def under(self, points) -> np.ndarray:
+        """The height under points [.., 3] that all is kept above: of the plane, or of what is lower near there."""
+        return self.plane(points) + np.minimum(self.over(points, "lows"), 0.0)
+
+    def seen_from(self, turn, origin) -> Floor:
+        """From a frame that stands turned [4] about the vertical at a point [3] of what stands there."""
         slope = q.rotate(q.conjugate(turn), np.array([*self.slope, 0.0]))
-        return Floor(0.0, (float(slope[0]), float(slope[1])))
+        base = float(origin[2] - self.plane(origin))
+        return Floor(0.0, (float(slope[0]), float(slope[1])), self.relief, (turn, origin), base)
 
     @property
     def tilt(self) -> np.ndarray:
@@ -62,7 +99,7 @@ class Surface:
         A limb is what moves with its end, such as hands and feet, which may have no bodies of their own.
         """
         points = places[..., self.rows, :] + q.rotate(deltas[..., self.rows, :], self.offsets)
-        found = self.radii + floor.under(points) - points[..., 2]
+        found = self.radii + floor.plane(points) + floor.over(points) - points[..., 2]
         of = np.zeros(len(self.rows), dtype=int)
         for i, (_upper, lower, end, toe) in enumerate(own.limbs.tolist()):
             far = (self.rows == lower) & (self.offsets @ own.ways[i, 1] > 0.5 * own.lower[i])
@@ -73,9 +110,9 @@ class Surface:
 
 def joint_balls(own: Biped) -> Surface:
     """A surface where no bodies are known: balls at joints, in shares of the height."""
-    knees, hands = own.limbs[:, 1], own.limbs[2:, 2]
-    rows = np.array([0, own.chest, own.head, *knees, *hands])
-    radii = own.height * np.array([0.05, 0.05, 0.045, *[0.025] * 4, *[0.012] * 2])
+    knees, hands, toes = own.limbs[:, 1], own.limbs[2:, 2], [toe for toe in own.limbs[:2, 3] if toe >= 0]
+    rows = np.array([0, own.chest, own.head, *knees, *hands, *toes])
+    radii = own.height * np.array([0.05, 0.05, 0.045, *[0.025] * 4, *[0.012] * 2, *[0.006] * len(toes)])
     return Surface(rows, np.zeros((len(rows), 3)), radii)
 
 
