@@ -18,7 +18,7 @@ class LimitRescue(Effect):
     name = "limit rescue"
 
     def __init__(self, run, scene) -> None:
-        super().__init__(run, scene)
+
         count = len(run.masses)
         self.kinematic = np.zeros(count, dtype=bool)  # bodies on their way back
         self._off = np.zeros(count)  # [s] for which a body has been far from where it is wanted, since its last check
@@ -99,7 +99,7 @@ class KinematicBlend(Effect):
     name = "kinematic blend"
 
     def __init__(self, run, scene) -> None:
-        super().__init__(run, scene)
+
         count = len(run.masses)
         self._before = np.zeros(count, dtype=bool)  # who was kinematic in the last step
         self._seconds = np.full(count, DURATION)  # since they became kinematic
