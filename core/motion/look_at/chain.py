@@ -452,9 +452,8 @@ def upright_axes(rig: Rig, anatomy: Anatomy) -> tuple:
     `anatomy` is that of the armature's bones, in their input order.
     """
     order = rig.skeleton.from_level
-    heads = rig.bind_positions[order]
-    tails = heads + 0.05 * rig.size * quaternion.rotate(rig.bind_rotations[order], (0.0, 1.0, 0.0))
-    axes = character_axes(anatomy, heads, tails)
+    directions = quaternion.rotate(rig.bind_rotations[order], (0.0, 1.0, 0.0))
+    axes = character_axes(anatomy, rig.bind_positions[order], directions)
     if axes is None:
         return None, None
     nearest = int(np.argmax(np.abs(axes.up)))
