@@ -407,9 +407,8 @@ def set_up_look_at(obj, scene, target=None) -> LookAtMade:
         raise RagdollError(f"'{obj.name}' cannot look at itself: choose another object")
     if target is not None and target.name not in scene.objects:
         raise RagdollError(f"'{target.name}' is not in the scene '{scene.name}'")
-    rig, tails = rig_of(obj)
-    anatomy = anatomy_of(obj)
-    found = from_roles(rig, anatomy, tails)
+    rig, anatomy = rig_of(obj), anatomy_of(obj)
+    found = from_roles(rig, anatomy)
     ensure(obj, scene)
     settings = obj.active_ragdoll
     with STATE.writing():
