@@ -107,6 +107,11 @@ def affine(linear, position=0.0) -> np.ndarray:
     return result
 
 
+def moved(points: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Points [..., 3] moved by a matrix [4, 4]."""
+    return points @ matrix[:3, :3].T + matrix[:3, 3]
+
+
 def compose_matrices(positions: ArrayLike, rotations: ArrayLike, scales: ArrayLike | None = None) -> np.ndarray:
     """Matrices [..., 4, 4] = translation * rotation * scale from [..., 3], [..., 4] and [..., 3] or None."""
     positions = np.asarray(positions, dtype=float)

@@ -8,7 +8,7 @@ import knock_outs
 import rigs
 from active_ragdoll.core.anatomy import axes
 from active_ragdoll.core.anatomy.masses import GRAVITY, froude
-from active_ragdoll.core.blender.rig.armature import anatomy_of, bind_tails
+from active_ragdoll.core.blender.rig.armature import anatomy_of
 from active_ragdoll.core.blender.settings import effects
 from active_ragdoll.core.blender.stack import stack_edits
 
@@ -150,4 +150,4 @@ def fall(
 
 def _places(obj) -> tuple:
     heads = np.array([bone.head_local for bone in obj.data.bones])
-    return heads, bind_tails(obj.data)
+    return heads, np.array([bone.tail_local for bone in obj.data.bones])

@@ -86,7 +86,7 @@ def test_hinge_turns_positively_about_its_axis(axis):
     lower, upper = np.zeros(3), np.zeros(3)
     lower[axis], upper[axis] = -0.2, 1.0
     (spec,) = constraints.plan("HINGE", lower, upper)
-    assert (spec.type, spec.object1) == ("HINGE", "child")
+    assert spec.type == "HINGE"
     turned = quaternion.rotate(np.array(spec.rotation), np.array((0.0, 0.0, 1.0)))
     np.testing.assert_allclose(turned, np.eye(3)[axis], atol=1e-12)
     assert spec.angular_limits == (None, None, (-0.2, 1.0))

@@ -5,7 +5,7 @@ import numpy as np
 from ... import quaternion
 from ...errors import RagdollError
 from ...ragdoll.joints import limits
-from ...ragdoll.recovery.transitions import Decay, Moving, Transition, transition
+from ...ragdoll.recovery.transitions import Moving, Transition, transition
 from ..physics import joint_objects
 from .shot_run import Effect
 
@@ -18,7 +18,7 @@ class LimitRescue(Effect):
     name = "limit rescue"
 
     def __init__(self, run, scene) -> None:
-        super().__init__(run, scene)
+
         count = len(run.masses)
         self.kinematic = np.zeros(count, dtype=bool)  # bodies on their way back
         self._off = np.zeros(count)  # [s] for which a body has been far from where it is wanted, since its last check
@@ -99,7 +99,7 @@ class KinematicBlend(Effect):
     name = "kinematic blend"
 
     def __init__(self, run, scene) -> None:
-        super().__init__(run, scene)
+
         count = len(run.masses)
         self._before = np.zeros(count, dtype=bool)  # who was kinematic in the last step
         self._seconds = np.full(count, DURATION)  # since they became kinematic
@@ -122,9 +122,7 @@ class KinematicBlend(Effect):
         rows = np.flatnonzero(now & (self._seconds < DURATION))
         if not len(rows):
             return places
-        duration = np.full(len(rows), DURATION)
-        way, pace, turn, spin = (values[rows] for values in self._left)
-        left = Transition(Decay(way, pace, duration), Decay(turn, spin, duration))
+        left = Transition(*(values[rows] for values in self._left), np.full(len(rows), DURATION))
         turns = quaternion.from_matrix(places[rows, :3, :3])
         result = places.copy()
         result[rows, :3, 3], turns = left.applied(places[rows, :3, 3], turns, self._seconds[rows])
@@ -136,8 +134,7 @@ class KinematicBlend(Effect):
         animated = _moving(before[rows], run.wanted[rows], before[rows], seconds)
         found = transition(shown, animated, np.full(len(rows), DURATION))
         self._seconds[rows] = 0.0
-        decays = found.positions, found.rotations
-        for values, new in zip(self._left, [a for d in decays for a in (d.offset, d.velocity)], strict=True):
+        for values, new in zip(self._left, found[:4], strict=True):
             values[rows] = new
 
 

@@ -16,9 +16,10 @@ from ...motion.balance import Push
 from ...motion.clip import Clip
 from ...motion.getting_up import Passage
 from ...motion.stack import LocalPose
+from ...pose import moved
 from ...ragdoll.hits import speeds_felt
 from ...ragdoll.recovery.states import ACTIVE, STATES, State
-from ...ragdoll.recovery.transitions import Decay, Reroot, Transition
+from ...ragdoll.recovery.transitions import Reroot, Transition
 from ..physics import world
 from ..runtime import STATE, state_of
 
@@ -119,8 +120,7 @@ def _passage_to(passage: Passage) -> dict:
     if passage.offsets is None:
         data["old"] = [_packed(array) for array in passage.old]
     else:
-        decays = passage.offsets.positions, passage.offsets.rotations
-        data["offsets"] = [_packed(array) for decay in decays for array in (decay.offset, decay.velocity)]
+        data["offsets"] = [_packed(array) for array in passage.offsets[:4]]
     return data
 
 
@@ -134,9 +134,7 @@ def _passage_from(data: dict) -> Passage:
     if "old" in data:
         more["old"] = tuple(_unpacked(array) for array in data["old"])
     else:
-        a, b, c, d = (_unpacked(array) for array in data["offsets"])
-        duration = np.float64(data["duration"])
-        more["offsets"] = Transition(Decay(a, b, duration), Decay(c, d, duration))
+        more["offsets"] = Transition(*map(_unpacked, data["offsets"]), np.float64(data["duration"]))
     move = Reroot(_unpacked(data["rotation"]), _unpacked(data["shift"]))
     return Passage(move=move, carriers=np.array(data["carriers"], dtype=int), **more)
 
@@ -308,25 +306,19 @@ def _touches(run, character, bone: str, scene) -> bool:
         # What collides with nothing is a target.
         if other.rigid_body is None or any(other.rigid_body.collision_collections)
     ]
-    for i, name in enumerate(character.bone_names):
-        if bone and name != bone:
-            continue
-        body = character.bodies.objects[i]
-        corners = _corners(body.bound_box, run.body[character.rows.start + i])
-        if any(_near(corners, other, margin) for other in others):
-            return True
-    return False
+    rows = [i for i, name in enumerate(character.bone_names) if bone in ("", name)]
+    boxes = (np.array(character.bodies.objects[i].bound_box) for i in rows)
+    bodies = [moved(box, run.body[character.rows.start + i]) for box, i in zip(boxes, rows, strict=True)]
+    return any(_near(corners, other, margin) for corners in bodies for other in others)
 
 
 def _near(corners: np.ndarray, other, margin: float) -> bool:
     """Whether a corner is within the margin of a mesh or inside it."""
     matrix = np.array(other.matrix_world, dtype=float)
-    box = _corners(other.bound_box, matrix)
+    box = moved(np.array(other.bound_box), matrix)
     if np.any(corners.min(axis=0) > box.max(axis=0) + margin) or np.any(corners.max(axis=0) < box.min(axis=0) - margin):
         return False
-    inverse = np.linalg.inv(matrix)
-    local = corners @ inverse[:3, :3].T + inverse[:3, 3]
-    for corner, place in zip(corners, local, strict=True):
+    for corner, place in zip(corners, moved(corners, np.linalg.inv(matrix)), strict=True):
         found, nearest, normal, _face = other.closest_point_on_mesh(place.tolist())
         if not found:
             continue
@@ -344,9 +336,3 @@ def store_readings(obj) -> None:
     kept = STATE.readings.get(obj.name)
     if kept and (obj.active_ragdoll.graph.enabled or obj.active_ragdoll.balance.enabled):
         obj.active_ragdoll.graph.record = json.dumps({str(frame): values for frame, values in kept.items()})
-
-
-def _corners(box, matrix) -> np.ndarray:
-    """Corners [8, 3] of a bounding box [8, 3] under a matrix [4, 4]."""
-    matrix = np.asarray(matrix, dtype=float)
-    return np.asarray(box, dtype=float) @ matrix[:3, :3].T + matrix[:3, 3]

@@ -73,8 +73,7 @@ def _write_shown_blend(run: Run, character, scene) -> bool:
         own = character.obj.active_ragdoll.physics_blend
     else:
         own = character.blends.get(frame, character.blend)
-    share = math.prod(effect.share_at(character, frame) for effect in run.effects)
-    blend = (own if np.isfinite(own) else character.blend) * share
+    blend = (own if np.isfinite(own) else character.blend) * math.prod(run.shares_at(character, frame))
     return write.write_blend(character, blend, scene)
 
 

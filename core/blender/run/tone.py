@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...anatomy.roles import ARM, CHEST, FOOT, PELVIS, SHANK, SPINE
+from ...pose import moved
 from ...ragdoll.recovery import states, tone
 from ..physics import built, ground, joint_objects, world
 from ..physics.motors import Muscles
@@ -25,7 +26,8 @@ class Falling:
         obj, drives, begin = character.obj, run.joint_drives, character.rows.start
         self.of = drives.of(character)
         self.rows = drives.rows[self.of]
-        self.start, self.before = (drives.relative(body)[self.of] for body in (run.body, run.body_before))
+        self.start, before = (drives.relative(body)[self.of] for body in (run.body, run.body_before))
+        self.memory = {"last": (before, np.zeros_like(before[:, 1:]))}  # of the law of springs
         own, record = self.rows - begin, built.record(obj.active_ragdoll.collection)
         none = np.full((tone.CHOICES, len(character.bones), 4), np.nan)
         self.postures = tone.sided(np.array(record["postures"] or none, dtype=float)[:, own])
@@ -44,7 +46,7 @@ class Falling:
         """After a frame is shown, with the run's joints at rotations [k, 4]: the muscles for the next frame."""
         relative = relative[self.of]
         gravity = np.array(world.gravity(scene))
-        last = np.zeros_like(relative[:, 1:]) if self.muscles is None else self.muscles.acceleration
+
         known = self.muscles is not None and self.fall.faded == 0.0
         start = self.muscles.end if known else tone.target(self.fall, self.start, self.postures, relative)
         self.fall = tone.step(self.fall, self._measured(run, scene, gravity), settings.reflexes, seconds)
@@ -53,20 +55,17 @@ class Falling:
         if settings.reflexes:
             weight = np.minimum(np.where(self.arms, tone.BRACED * weight, weight), 1.0)
         pull = float(np.linalg.norm(gravity))
-        own = run.numbers["max_torque"][self.rows]
+        own, frequency = run.numbers["max_torque"][self.rows], tone.FREQUENCY / tone.pace(self.character.height, pull)
         self.muscles = Muscles(
             of=self.of,
             start=start,
             end=tone.target(self.fall, self.start, self.postures, relative),
             weight=tone.stiffened(weight, relative, self.limits),
-            frequency=np.full(len(self.of), tone.FREQUENCY / tone.pace(self.character.height, pull)),
-            damping_ratio=tone.DAMPING_RATIO,
+            parameters={"frequency": frequency, "damping_ratio": tone.DAMPING_RATIO},
+            memory=self.memory,
             strongest=np.where(own > 0.0, own, self.strengths),
             holding=weight**tone.HOLDS * np.where(own > 0.0, own, self.strengths),
-            before=self.before,
-            acceleration=last,
         )
-        self.before = relative
 
     def _measured(self, run, scene, gravity: np.ndarray) -> tone.Trunk:
         rows, body, height = self.trunk, run.body, self.character.height
@@ -85,7 +84,7 @@ class Falling:
         begin, reach = self.character.rows.start, FAR * self.character.height * down
         others = [solid.evaluated_get(run.graph) for solid in ground.solids(scene)]
         places = [array_of(other.matrix_world) for other in others]
-        boxes = [np.array(o.bound_box) @ m[:3, :3].T + m[:3, 3] for o, m in zip(others, places, strict=True)]
+        boxes = [moved(np.array(o.bound_box), matrix) for o, matrix in zip(others, places, strict=True)]
         ways = [np.inf]
         for row in self.trunk:
             place = run.body[row]
@@ -115,7 +114,7 @@ class Tone(Effect):
     name = "tone"
 
     def __init__(self, run, scene) -> None:
-        super().__init__(run, scene)
+
         self._falling: dict[str, Falling] = {}
 
     def observe(self, run, scene, seconds: float) -> None:

@@ -1,7 +1,7 @@
 """A character's motion stack: giving it its target armature and taking it away; and what operators do to its lists,
 layers, blend spaces and graph."""
 
-from dataclasses import dataclass, field
+from collections import namedtuple
 
 import bpy
 import numpy as np
@@ -12,7 +12,7 @@ from ...errors import RagdollError
 from ...motion.look_at.chain import from_roles
 from .. import runtime
 from ..physics import build, built, source
-from ..physics.helpers import copy_locally, stand_with
+from ..physics.helpers import armature_copy, copy_locally
 from ..physics.remove import drop_source_scene, remove_collections
 from ..rig import action_channels, armature
 from ..rig.armature import anatomy_of, check_armature, refuse_baked
@@ -45,15 +45,12 @@ def ensure(obj, scene) -> None:
         collection = bpy.data.collections.new(f"{obj.name} Motion")
         scene.collection.children.link(collection)
         settings.motion_collection = collection
-        target = source.copy_of(obj, f"{obj.name} Target")
+        target = armature_copy(obj, f"{obj.name} Target", collection, built.TARGET_ARMATURE)
         target.animation_data_clear()
-        stand_with(obj, target)
         for bone in target.pose.bones:
             for constraint in list(bone.constraints):
                 bone.constraints.remove(constraint)
-        target.hide_render = target.hide_select = target.hide_viewport = True
-        collection.objects.link(target)
-        built.tag(target, built.TARGET_ARMATURE)
+
         collection.active_ragdoll.owner = obj.name
         copy_locally(obj, obj.pose.bones.keys(), target, source.TARGET_NAME)
     if not settings.is_ragdoll:
@@ -75,13 +72,15 @@ def adopt(obj, scene) -> None:
         STATE.motions.pop(obj.name, None)
 
 
-def let_go(obj) -> None:
-    """Let a duplicate forget the stack of the character that it was made from."""
+def let_go(obj, with_source: bool = True) -> None:
+    """Let a character forget its stack: a duplicate the one of whom it was made from."""
     settings, copy = obj.active_ragdoll, obj.active_ragdoll.source
     source.remove_constraints(obj, source.TARGET_NAME)
-    for name in ("motion_collection", "motion_scene", "source"):
+    for name in ("motion_collection", "motion_scene"):
         settings.property_unset(name)
-    source.drop(copy)
+    if with_source:
+        settings.property_unset("source")
+        source.drop(copy)
     STATE.motions.pop(obj.name, None)
 
 
@@ -103,17 +102,10 @@ def _take_away(obj) -> None:
     others = (o.active_ragdoll for o in armature.armatures(bpy.data.objects) if o != obj)
     own = all(other.motion_collection != collection for other in others)
     with STATE.writing():
-        source.remove_constraints(obj, source.TARGET_NAME)
         if own:
             bpy.data.objects.remove(settings.target_armature)
             remove_collections([collection], scene)
-        for name in ("motion_collection", "motion_scene"):
-            settings.property_unset(name)
-        if not settings.is_ragdoll:
-            copy = settings.source
-            settings.property_unset("source")
-            source.drop(copy)
-        STATE.motions.pop(obj.name, None)
+        let_go(obj, with_source=not settings.is_ragdoll)
     if not settings.is_ragdoll:
         drop_source_scene(scene)
 
@@ -168,12 +160,11 @@ def remove(obj, what: str) -> None:
 
     Raises RagdollError: there is none, or the character is baked.
     """
-    owner, items = owner_of(obj, what), list_of(obj, what) or ()
-    index = lists.active_index(owner, what) if owner is not None else -1
-    if not 0 <= index < len(items):
+    owner = owner_of(obj, what)
+    if owner is None or lists.active_index(owner, what) < 0:
         raise RagdollError(f"'{obj.name}': there is nothing to remove")
     refuse_baked(obj)
-    lists.remove_item(owner, what, index)
+    lists.remove_item(owner, what)
     runtime.settings_changed(obj)
     drop_if_idle(obj)
 
@@ -404,15 +395,8 @@ NAME = "Look-at"
 AHEAD = 1.5  # of the character's height: how far in front of it a new target stands
 
 
-@dataclass
-class LookAtMade:
-    """What was set up: the chain's place in the list, its number of entries, the feet, and notes for the user."""
-
-    index: int
-    entries: int
-    feet: list
-    target: bpy.types.Object
-    notes: list = field(default_factory=list)
+# What was set up: the chain's place in the list, its number of entries, the feet, the target, and notes for the user.
+LookAtMade = namedtuple("LookAtMade", ("index", "entries", "feet", "target", "notes"))
 
 
 def set_up_look_at(obj, scene, target=None) -> LookAtMade:
@@ -426,9 +410,8 @@ def set_up_look_at(obj, scene, target=None) -> LookAtMade:
         raise RagdollError(f"'{obj.name}' cannot look at itself: choose another object")
     if target is not None and target.name not in scene.objects:
         raise RagdollError(f"'{target.name}' is not in the scene '{scene.name}'")
-    rig, tails = rig_of(obj)
-    anatomy = anatomy_of(obj)
-    found = from_roles(rig, anatomy, tails)
+    rig, anatomy = rig_of(obj), anatomy_of(obj)
+    found = from_roles(rig, anatomy)
     ensure(obj, scene)
     settings = obj.active_ragdoll
     with STATE.writing():

@@ -342,18 +342,18 @@ class LookAtSetup:
     notes: list = field(default_factory=list)  # what a user should know, in words
 
 
-def from_roles(rig: Rig, anatomy: Anatomy, tails=None) -> LookAtSetup:
+def from_roles(rig: Rig, anatomy: Anatomy) -> LookAtSetup:
     """The chain from eyes or head down the neck and trunk, and the legs.
 
     Raises RagdollError: neither head nor neck was recognised.
 
     Args:
-        anatomy: of the armature's bones, in their input order. tails: see `upright_axes`.
+        anatomy: of the armature's bones, in their input order.
     """
     notes: list = []
     level = rig.skeleton.from_level
     role = {int(level[i]): name for i, name in enumerate(anatomy.roles)}
-    forward, _up = upright_axes(rig, anatomy, tails)
+    forward, _up = upright_axes(rig, anatomy)
     if forward is None:
         notes.append("Where the character faces is not known: every bone looks along itself")
     heads = of_role(anatomy, roles.HEAD) or of_role(anatomy, roles.NECK)[-1:]
@@ -443,21 +443,18 @@ def _leg(rig: Rig, anatomy: Anatomy, role: dict, side: str, number: int, top: st
     return foot, count
 
 
-def upright_axes(rig: Rig, anatomy: Anatomy, tails=None) -> tuple:
+def upright_axes(rig: Rig, anatomy: Anatomy) -> tuple:
     """Where a character faces in bind pose, and its up: unit vectors [3] in armature space; None where nothing tells.
 
     Left and right are well told by joints, up only to some degrees (13 for Rigify's wolf), since nobody's feet stand
     exactly below their hips; rigs are made upright in their space. So up is the nearest of its axes, where one is near.
 
-    Args:
-        anatomy: of the armature's bones, in their input order.
-        tails: of the bones in bind pose [n, 3], in input order, armature space; along the bones' own Y when not given.
+    `anatomy` is that of the armature's bones, in their input order.
     """
     order = rig.skeleton.from_level
     heads = rig.bind_positions[order]
-    if tails is None:
-        tails = heads + 0.05 * rig.size * quaternion.rotate(rig.bind_rotations[order], (0.0, 1.0, 0.0))
-    axes = character_axes(anatomy, heads, np.asarray(tails, dtype=float))
+    tails = heads + 0.05 * rig.size * quaternion.rotate(rig.bind_rotations[order], (0.0, 1.0, 0.0))
+    axes = character_axes(anatomy, heads, tails)
     if axes is None:
         return None, None
     nearest = int(np.argmax(np.abs(axes.up)))

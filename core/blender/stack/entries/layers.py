@@ -214,7 +214,7 @@ class Layers(FromSettings, LayerStack):
     def _clip_source(self, layer, clip):
         if layer.sync_with:
             key, _player = self._spaces.player(layer.sync_with)
-            return lambda frame: clip.at_phase(frame.space(key).phase)
+            return lambda frame: clip.at(clip.clip_time(frame.space(key).phase * clip.length))
         start, speed, mode = layer.start / self._library.fps, layer.speed, layer.playback
         return lambda frame: clip.at(clip.clip_time(frame.seconds, start=start, speed=speed, mode=mode))
 
