@@ -204,20 +204,6 @@ def places(rng, count: int) -> np.ndarray:
     )
 
 
-def test_the_way_back_leads_to_where_a_body_is_wanted_without_haste_and_the_shortest_way():
-    rng = np.random.default_rng(1)
-    body, wanted = places(rng, 5), places(rng, 5)
-    ways, turns = limits.offsets(body, wanted)
-    shares = np.linspace(0.0, 1.0, 201)
-    way = np.array([limits.on_the_way(wanted, ways, turns, np.full(5, s * limits.RETURNS)) for s in shares])
-    assert np.abs(way[0] - body).max() < 1e-12 and np.array_equal(way[-1], wanted)
-    angles = np.array([limits.angles_off(now, wanted) for now in way])
-    assert np.all(np.diff(angles, axis=0) <= 1e-6)
-    assert angles[0] == pytest.approx(limits.angles_off(body, wanted))
-    speeds = np.abs(np.diff(angles, axis=0))
-    assert speeds[0].max() < 0.001 * speeds.max() and speeds[-1].max() < 0.001 * speeds.max()
-
-
 def test_joint_rotations_do_not_see_where_the_character_is():
     """The identity in bind pose, also moved and turned; a turn about the joint's axis is read."""
     rng = np.random.default_rng(2)

@@ -18,7 +18,7 @@ import numpy as np
 
 from ... import quaternion
 from ...errors import RagdollError
-from ...pose import affine
+from ...pose import affine, compose_matrices
 
 
 def smooth_step(share) -> np.ndarray:
@@ -51,6 +51,10 @@ class Transition(NamedTuple):
         left, drift = (1.0 - smooth_step(s))[..., None], (duration * s * (1.0 - s) ** 3 * (1.0 + 3.0 * s))[..., None]
         turn = quaternion.from_rotation_vector(left * self.turn + drift * self.spin)
         return np.asarray(positions) + (left * self.way + drift * self.pace), quaternion.multiply(turn, rotations)
+
+    def placed(self, places: np.ndarray, seconds) -> np.ndarray:
+        """The new motion's rigid matrices [.., 4, 4] likewise."""
+        return compose_matrices(*self.applied(places[..., :3, 3], quaternion.from_matrix(places[..., :3, :3]), seconds))
 
 
 @dataclass(frozen=True)
