@@ -20,7 +20,7 @@ from ..runtime import STATE
 from ..settings import lists
 from ..settings.bone import store_roles
 from ..settings.lists import unique
-from . import entries, pose_stack
+from . import entries
 from .blend_spaces import axes_of, axis_of
 from .entries.look_at import rig_of, write_axes
 
@@ -149,9 +149,8 @@ def add(obj, scene, what: str, bone: str = ""):
     with STATE.writing():
         item = items.add()
         entries.lists()[what].fill(obj, items, item, bone)
-    lists.activate(owner_of(obj, what), what, len(items) - 1)
+    lists.edited(owner_of(obj, what), what, len(items) - 1)
     entries.lists()[what].added(obj, item)
-    runtime.settings_changed(obj)
     return items[len(items) - 1]
 
 
@@ -165,7 +164,6 @@ def remove(obj, what: str) -> None:
         raise RagdollError(f"'{obj.name}': there is nothing to remove")
     refuse_baked(obj)
     lists.remove_item(owner, what)
-    runtime.settings_changed(obj)
     drop_if_idle(obj)
 
 
@@ -175,7 +173,6 @@ def move(obj, what: str, step: int) -> None:
     index = -1 if owner is None else lists.active_index(owner, what)
     if index >= 0 and 0 <= index + step < len(list_of(obj, what)):
         lists.move_item(owner, what, index, index + step)
-        runtime.settings_changed(obj)
 
 
 def move_kind(obj, kind: str, step: int) -> None:
@@ -371,12 +368,6 @@ def mask_bones(layer, names) -> None:
     for name in names:
         layer.mask_bones.add().bone = name
     layer.mask = "BONES"
-
-
-def changed(obj) -> None:
-    """After an edit of a list, which has no callback of its own."""
-    runtime.settings_changed(obj, layout=True)
-    pose_stack.show_when_idle(obj)
 
 
 def end_previews(scene) -> None:
