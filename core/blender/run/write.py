@@ -63,9 +63,8 @@ def place(run: Run, kind: str, matrices: np.ndarray, only: np.ndarray | None = N
                 objects.foreach_set(name, now.ravel())
             continue
         objects.foreach_set("matrix_basis", mine.ravel())
-        exact = np.empty_like(mine)
-        objects.foreach_get("matrix_basis", exact.ravel())
-        objects.foreach_set("matrix_world", exact.ravel())
+        objects.foreach_get("matrix_basis", mine.ravel())
+        objects.foreach_set("matrix_world", mine.ravel())
 
 
 def put(run: Run, helper, matrix) -> None:
