@@ -26,7 +26,6 @@ class RemoveOperator(OnRagdoll):
     def act(self, _context, obj):
         group, _dot, name = f"active_ragdoll.{self.items}".rpartition(".")
         lists.remove_item(attrgetter(group)(obj), name)
-        runtime.settings_changed(obj)
 
 
 def _bone_or_active(obj, name: str) -> str:
@@ -98,7 +97,6 @@ class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator, label="Draw Hi
             if self._place is not None:
                 obj = self.subject(context)
                 lists.remove_item(obj.active_ragdoll, "hits", len(obj.active_ragdoll.hits) - 1)
-                runtime.settings_changed(obj)
             return self._end(context, {"CANCELLED"})
         if event.type == "LEFTMOUSE" and event.value == "PRESS" and self._place is None:
             return self._press(context, *ray_below(context, event))

@@ -247,10 +247,7 @@ class Wires:
         frames = parent.copy()
         frames[:, :3, :3] = np.matmul(parent[:, :3, :3], _swing_matrices(x, z, sine, cosine))
         return Reading(
-            angle=angle,
-            direction=direction,
             turn=shown,
-            allowed=allowed,
             swing_standing=np.where(self._cone, swung_far, np.where(self._hinge, turned, INSIDE)),
             twist_standing=np.where(self._cone, ranged, INSIDE),
             separation=np.sqrt(np.einsum("ji,ji->j", apart, apart)),
@@ -354,11 +351,7 @@ class Kept:
 class Reading:
     """The j joints at one frame."""
 
-    # angle, direction: the swing and the direction of its axis from X towards Z [rad], [j]
-    angle: np.ndarray
-    direction: np.ndarray
     turn: np.ndarray  # a hinge's angle, else the twist [rad], [j]
-    allowed: np.ndarray  # a cone's largest swing in that direction [rad], [j]
     # swing_standing, twist_standing: INSIDE, NEAR or BEYOND [j]; a hinge's is its swing's
     swing_standing: np.ndarray
     twist_standing: np.ndarray

@@ -118,7 +118,8 @@ def fall(
     names, height = [part.bone for part in parts], obj.active_ragdoll.height
     roles = [obj.pose.bones[bone].active_ragdoll.role for bone in names]
     chest = max((i for i, role in enumerate(roles) if role in TRUNK), key=lambda i: (TRUNK.index(roles[i]), i))
-    own = axes.character_axes(anatomy_of(obj), *_places(obj))
+    heads, tails = _places(obj)
+    own = axes.character_axes(anatomy_of(obj), heads, tails - heads)
     world = np.array(obj.matrix_world)
     turned = np.array(obj.pose.bones[names[chest]].matrix) @ np.linalg.inv(obj.data.bones[names[chest]].matrix_local)
     ahead = (world @ turned)[:3, :3] @ own.forward

@@ -274,7 +274,7 @@ def make_joints(obj, scene, collection, pose, plan, animated, apart) -> int:
             pair = (bodies[i], bodies[parent])
             turn = _rotation(settings.joint_rotation) @ _rotation(spec.rotation)
             slides = (apart[i] @ turn,) if i in apart else ()
-            _constraint(scene, empty, spec, pair if spec.object1 == "child" else pair[::-1], *slides)
+            _constraint(scene, empty, spec, pair, *slides)
             made += 1
     for i, k in plan.no_collide:
         shown = {"place": affine(np.eye(3), plan.shapes[i].center), "size": size, "aside": False}

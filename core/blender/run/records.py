@@ -19,7 +19,7 @@ from ...motion.stack import LocalPose
 from ...pose import moved
 from ...ragdoll.hits import speeds_felt
 from ...ragdoll.recovery.states import ACTIVE, STATES, State
-from ...ragdoll.recovery.transitions import Decay, Reroot, Transition
+from ...ragdoll.recovery.transitions import Reroot, Transition
 from ..physics import world
 from ..runtime import STATE, state_of
 
@@ -120,8 +120,7 @@ def _passage_to(passage: Passage) -> dict:
     if passage.offsets is None:
         data["old"] = [_packed(array) for array in passage.old]
     else:
-        decays = passage.offsets.positions, passage.offsets.rotations
-        data["offsets"] = [_packed(array) for decay in decays for array in (decay.offset, decay.velocity)]
+        data["offsets"] = [_packed(array) for array in passage.offsets[:4]]
     return data
 
 
@@ -135,9 +134,7 @@ def _passage_from(data: dict) -> Passage:
     if "old" in data:
         more["old"] = tuple(_unpacked(array) for array in data["old"])
     else:
-        a, b, c, d = (_unpacked(array) for array in data["offsets"])
-        duration = np.float64(data["duration"])
-        more["offsets"] = Transition(Decay(a, b, duration), Decay(c, d, duration))
+        more["offsets"] = Transition(*map(_unpacked, data["offsets"]), np.float64(data["duration"]))
     move = Reroot(_unpacked(data["rotation"]), _unpacked(data["shift"]))
     return Passage(move=move, carriers=np.array(data["carriers"], dtype=int), **more)
 

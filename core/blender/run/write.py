@@ -226,5 +226,5 @@ def _limits(run: Run, scene) -> tuple:
     distance = np.linalg.norm(run.command[:, :3, 3] - run.body[:, :3, 3], axis=1)
     distance, run.distance = distance + 0.5 * np.maximum(distance - run.distance, 0.0), distance
     fall = 0.5 * max(scene.gravity.length, 1e-6) * (1.0 / scene_fps(scene)) ** 2
-    angle = limits.angles_off(run.body, run.command)
+    angle = limits.angles_of(np.einsum("mij,mij->m", run.body[:, :3, :3], run.command[:, :3, :3]))
     return (run.numbers["max_force"], distance, fall), (run.numbers["max_torque"], angle, fall / run.gyration_radius)

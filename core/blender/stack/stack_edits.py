@@ -20,7 +20,7 @@ from ..runtime import STATE
 from ..settings import lists
 from ..settings.bone import store_roles
 from ..settings.lists import unique
-from . import entries, pose_stack
+from . import entries
 from .blend_spaces import axes_of, axis_of
 from .entries.look_at import rig_of, write_axes
 
@@ -148,9 +148,8 @@ def add(obj, scene, what: str, bone: str = ""):
     with STATE.writing():
         item = items.add()
         entries.lists()[what].fill(obj, items, item, bone)
-    lists.activate(owner_of(obj, what), what, len(items) - 1)
+    lists.edited(owner_of(obj, what), what, len(items) - 1)
     entries.lists()[what].added(obj, item)
-    runtime.settings_changed(obj)
     return items[len(items) - 1]
 
 
@@ -164,7 +163,6 @@ def remove(obj, what: str) -> None:
         raise RagdollError(f"'{obj.name}': there is nothing to remove")
     refuse_baked(obj)
     lists.remove_item(owner, what)
-    runtime.settings_changed(obj)
     drop_if_idle(obj)
 
 
@@ -175,7 +173,6 @@ def move(obj, what: str, step: int) -> bool:
     if index < 0 or not 0 <= index + step < len(list_of(obj, what)):
         return False
     lists.move_item(owner, what, index, index + step)
-    runtime.settings_changed(obj)
     return True
 
 
@@ -375,12 +372,6 @@ def mask_bones(layer, names) -> None:
     layer.mask = "BONES"
 
 
-def changed(obj) -> None:
-    """After an edit of a list, which has no callback of its own."""
-    runtime.settings_changed(obj, layout=True)
-    pose_stack.show_when_idle(obj)
-
-
 def end_previews(scene) -> None:
     """Let live inputs count again: what is simulated, baked or rendered is not a preview."""
     for obj in armature.armatures(scene.objects):
@@ -409,9 +400,8 @@ def set_up_look_at(obj, scene, target=None) -> LookAtMade:
         raise RagdollError(f"'{obj.name}' cannot look at itself: choose another object")
     if target is not None and target.name not in scene.objects:
         raise RagdollError(f"'{target.name}' is not in the scene '{scene.name}'")
-    rig, tails = rig_of(obj)
-    anatomy = anatomy_of(obj)
-    found = from_roles(rig, anatomy, tails)
+    rig, anatomy = rig_of(obj), anatomy_of(obj)
+    found = from_roles(rig, anatomy)
     ensure(obj, scene)
     settings = obj.active_ragdoll
     with STATE.writing():
