@@ -56,9 +56,7 @@ class Groups:
         return chosen
 
     def draw(self, _context):
-        column = self.layout.column(heading="Settings")
-        for name in bone_tools.GROUPS:
-            column.prop(self, name)
+        interface.props(self.layout.column(heading="Settings"), self, *bone_tools.GROUPS)
 
 
 class ACTIVE_RAGDOLL_OT_copy_to_selected(
@@ -195,8 +193,7 @@ class ACTIVE_RAGDOLL_OT_spread_weights(BoneOperator, bpy.types.Operator):
         layout = self.layout
         layout.use_property_split = True
         names = {"SET": ("value",), "CHAIN": ("value", "end"), "DOWN": ("value", "reach"), "UP": ("value", "reach")}
-        for name in ("mode", "kind", *names.get(self.mode, ())):
-            layout.prop(self, name)
+        interface.props(layout, self, "mode", "kind", *names.get(self.mode, ()))
 
     def act(self, _context, obj):
         bone, how = interface.active_bone(obj).name, (self.mode, self.kind, self.value, self.end, self.reach)

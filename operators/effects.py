@@ -26,7 +26,6 @@ class RemoveOperator(OnRagdoll):
     def act(self, _context, obj):
         group, _dot, name = f"active_ragdoll.{self.items}".rpartition(".")
         lists.remove_item(attrgetter(group)(obj), name)
-        runtime.settings_changed(obj)
 
 
 def _bone_or_active(obj, name: str) -> str:
@@ -98,7 +97,6 @@ class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator, label="Draw Hi
             if self._place is not None:
                 obj = self.subject(context)
                 lists.remove_item(obj.active_ragdoll, "hits", len(obj.active_ragdoll.hits) - 1)
-                runtime.settings_changed(obj)
             return self._end(context, {"CANCELLED"})
         if event.type == "LEFTMOUSE" and event.value == "PRESS" and self._place is None:
             return self._press(context, *ray_below(context, event))
@@ -193,7 +191,7 @@ class ACTIVE_RAGDOLL_OT_setup_balance(OnRagdoll, bpy.types.Operator, label="Set 
 
     def act(self, context, obj):
         """What it cannot do without two legs is refused before anything changes."""
-        balance.figure_of(obj, look_at.rig_of(obj)[0])
+        balance.figure_of(obj, look_at.rig_of(obj))
         story.set_up_recovery(obj, interface.scene_of(obj, context))
         obj.active_ragdoll.balance.enabled = True
         stack_edits.ensure(obj, interface.scene_of(obj, context))

@@ -129,7 +129,6 @@ class ACTIVE_RAGDOLL_OT_remove_layer(OfLayer, bpy.types.Operator):
 
     def act(self, _context, obj):
         lists.remove_item(obj.active_ragdoll, "layers")
-        stack_edits.changed(obj)
         stack_edits.drop_if_idle(obj)
 
 
@@ -141,7 +140,6 @@ class ACTIVE_RAGDOLL_OT_move_layer(OfLayer, bpy.types.Operator):
     def act(self, _context, obj):
         place = lists.active_index(obj.active_ragdoll, "layers")
         lists.move_item(obj.active_ragdoll, "layers", place, place + self.step)
-        stack_edits.changed(obj)
 
 
 class ACTIVE_RAGDOLL_OT_make_additive(Unbaked, bpy.types.Operator):
@@ -193,7 +191,6 @@ class ACTIVE_RAGDOLL_OT_edit_layer_list(OfLayer, bpy.types.Operator, label="Edit
         if added is not None and self.items == "POSES" and layer.action is not None:
             stack_edits.choose(added, layer.action, layer.slot)
             added.frame, added.time = context.scene.frame_current, 10.0 * (len(layer.poses) - 1)
-        stack_edits.changed(obj)
 
 
 class ACTIVE_RAGDOLL_OT_add_blend_space(Unbaked, bpy.types.Operator):
@@ -210,7 +207,6 @@ class ACTIVE_RAGDOLL_OT_remove_blend_space(OfSpace, bpy.types.Operator):
 
     def act(self, _context, obj):
         lists.remove_item(obj.active_ragdoll, "blend_spaces")
-        stack_edits.changed(obj)
 
 
 class ACTIVE_RAGDOLL_OT_add_sample(OfSpace, bpy.types.Operator):
@@ -221,7 +217,6 @@ class ACTIVE_RAGDOLL_OT_add_sample(OfSpace, bpy.types.Operator):
     def act(self, _context, obj):
         action, slot = (action_named(self.action), "") if self.action else stack_edits.current_action(obj)
         stack_edits.add_sample(active_space(obj), action, slot)
-        stack_edits.changed(obj)
 
 
 class ACTIVE_RAGDOLL_OT_remove_sample(OfSpace, bpy.types.Operator, requires=(HAS_SAMPLE,)):
@@ -229,7 +224,6 @@ class ACTIVE_RAGDOLL_OT_remove_sample(OfSpace, bpy.types.Operator, requires=(HAS
 
     def act(self, _context, obj):
         lists.remove_item(active_space(obj), "samples")
-        stack_edits.changed(obj)
 
 
 class ACTIVE_RAGDOLL_OT_enable_graph(Unbaked, bpy.types.Operator, label="Use Graph"):
@@ -254,4 +248,3 @@ class ACTIVE_RAGDOLL_OT_edit_graph(Unbaked, bpy.types.Operator):
 
     def act(self, _context, obj):
         stack_edits.edit_graph(obj, self.what, self.do, self.step)
-        stack_edits.changed(obj)

@@ -8,7 +8,7 @@ from pathlib import Path
 import bpy
 
 from ..ragdoll import overlay
-from .interface import redraw, rows
+from .interface import props, redraw, rows
 from .languages import translated
 from .runtime import STATE
 from .settings.declare import choice, text, vector
@@ -64,12 +64,8 @@ class ActiveRagdollPreferences(bpy.types.AddonPreferences):
 
     def draw(self, context):
         """Fields, keys and the way to the manual."""
-        column = rows(self.layout)
-        for name in ("bones", "quality", "profile_folder"):
-            column.prop(self, name)
-        colors = rows(self.layout)
-        for name in PALETTE:
-            colors.prop(self, name)
+        props(rows(self.layout), self, "bones", "quality", "profile_folder")
+        props(rows(self.layout), self, *PALETTE)
         draw_keys(self.layout, context.window_manager.keyconfigs.user)
         self.layout.operator("wm.url_open", text="Open the Manual", icon="HELP").url = manifest()["website"]
 

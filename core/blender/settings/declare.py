@@ -159,9 +159,9 @@ def settings(holds: type, name=None, **more):
 
 
 def items(holds: type, index: str = "", **more):
-    """A list of groups of settings; `index` is the property that tells its active row."""
-    override = ("LIBRARY_OVERRIDABLE", "USE_INSERTION")
-    return _declare("CollectionProperty", override=override, type=holds, holds=holds, is_list=True, index=index, **more)
+    """A list of groups of settings; `index` is the property that tells its active row. `lists` does what it needs."""
+    more |= {"override": ("LIBRARY_OVERRIDABLE", "USE_INSERTION"), "update": None}  # Blender has no callback for lists
+    return _declare("CollectionProperty", type=holds, holds=holds, is_list=True, index=index, **more)
 
 
 row = partial(whole, kind=INTERFACE)  # which row a list shows

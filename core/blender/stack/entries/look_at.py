@@ -100,7 +100,7 @@ class ActiveRagdollLookAtEntry(bpy.types.PropertyGroup):
         needs=STACK)
     reset_to_default: flag("Reset to Default", "Start from bind pose, for a bone that the action does not key",
         needs=STACK)
-    linked_bones: items(ActiveRagdollLinkedBone)
+    linked_bones: items(ActiveRagdollLinkedBone, needs=STACK)
 
 
 class ActiveRagdollWeightEvent(bpy.types.PropertyGroup):
@@ -132,7 +132,7 @@ class ActiveRagdollLookAt(bpy.types.PropertyGroup):
     behind_margin: number("Margin Behind", "Half the width of the zone straight behind in which the side is kept",
         math.radians(15.0), subtype="ANGLE", min=0.0, max=math.pi / 2.0, needs=STACK)
     marks_reference: feet_held()
-    entries: items(ActiveRagdollLookAtEntry, "active_entry")
+    entries: items(ActiveRagdollLookAtEntry, "active_entry", needs=STACK)
     active_entry: row()
     events: items(ActiveRagdollWeightEvent)
 
