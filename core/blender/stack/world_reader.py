@@ -95,9 +95,7 @@ class WorldReader:
     scene: bpy.types.Scene
     obj: bpy.types.Object
     now: bpy.types.Object  # its evaluated source
-    matrices: (
-        np.ndarray
-    )  # of its bones as they come into the stack [n, 4, 4], armature space, Blender's order
+    matrices: np.ndarray  # of its bones as they come into the stack [n, 4, 4], armature space, Blender's order
     frame: float  # of that pose
     memory: dict  # what was read at this frame before from things that physics moves
     playing: bool  # it is rewritten
