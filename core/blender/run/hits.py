@@ -314,11 +314,11 @@ def _drive(run, hitter: Hitter, impulse, seconds: float, substeps: int, height: 
     body = run.body[hitter.row]
     point = body[:3, 3] + body[:3, :3] @ hitter.point
     if impulse is not None and np.any(impulse):
-        spring = springs.blow_spring if hitter.kind else springs.push_spring
-        hitter.place, stiffness = spring(point, hitter.place, impulse, seconds, substeps, height)
+        far = seconds, substeps, height, bool(hitter.kind)
+        hitter.place, stiffness = springs.impulse_spring(point, hitter.place, impulse, *far)
         if hitter.kind:  # it breaks when it gives that impulse along one axis
             constraint = hitter.obj.evaluated_get(run.graph).rigid_body_constraint
-            constraint.breaking_threshold = springs.breaking_impulse(impulse, body[:3, :3])
+            constraint.breaking_threshold = springs.BREAKS * float(np.abs(impulse @ body[:3, :3]).max())
         _drive_spring(run, hitter.obj, stiffness)
         hitter.acting = True
     elif hitter.acting:

@@ -267,12 +267,17 @@ def push_at(obj, scene, frame: int, legs) -> tuple[str, Push]:
         blow = complex(*(sum(impulses)[:2] / character.mass).tolist()) if impulses else 0j
         pull = 0j if impulses else _pull(run, character, legs)
         found = {"PUSH": [blow.real, blow.imag, pull.real, pull.imag]} if blow or pull else {}
+        recovery = run.effect("recovery").by_name.get(character.name)
+        if recovery is not None and recovery.left[0] == run.frame:
+            found["LEFT"] = recovery.left[1]
         phase = _phase(run, character)
         return found | ({"PHASE": phase} if STATES[phase] != ACTIVE else {})
 
     found = _kept(obj, scene, frame, measured)
     x, y, pull_x, pull_y = found.get("PUSH", (0.0, 0.0, 0.0, 0.0))
-    return STATES[int(found.get("PHASE", STATES.index(ACTIVE)))], Push(complex(x, y), complex(pull_x, pull_y))
+    turn, *way = found.get("LEFT", (None, 0.0, 0.0, 0.0))
+    left = None if turn is None else (turn, complex(*way[:2]), way[2])
+    return STATES[int(found.get("PHASE", STATES.index(ACTIVE)))], Push(complex(x, y), complex(pull_x, pull_y), left)
 
 
 def _pull(run, character, legs) -> complex:
