@@ -94,12 +94,6 @@ def _values(group, fields: dict, owner: str) -> dict:
     return result
 
 
-def _stored(value):
-    """A value as its property takes it: points as a text."""
-    is_points = isinstance(value, list) and (not value or isinstance(value[0], list))
-    return (json.dumps(value) if value else "") if is_points else value
-
-
 # ---- from a character -----------------------------------------------------------------------------------------------
 def collect(obj) -> Profile:
     """Everything set on a character, whether it has a ragdoll or not.
@@ -134,7 +128,7 @@ def anatomical_frames(obj, anatomy) -> np.ndarray:
     pose = BindPose(obj, np.eye(4))
     result = np.full((len(pose.names), 4), np.nan)
     directions = axes.limb_directions(anatomy, pose.parents, pose.heads, pose.tails)
-    own = axes.character_axes(anatomy, pose.heads, pose.tails, directions)
+    own = axes.character_axes(anatomy, pose.heads, directions)
     for i, role in enumerate(anatomy.roles):
         if own is not None and role not in NO_PART:
             frame = axes.joint_frame(i, anatomy, pose.parents, pose.heads, directions, own).rotation
@@ -264,7 +258,9 @@ def _write(obj, wanted) -> int:
             for group, settings in wanted:
                 for key, value in settings.items():
                     name = _ATTRIBUTES.get(key, key)
-                    old, value = getattr(group, name), _stored(value)
+                    old = getattr(group, name)
+                    if name in POINTS:
+                        value = json.dumps(value) if value else ""
                     old = list(old) if isinstance(value, list) else old
                     if _differ(old, value):
                         written.append((group, name, old))
