@@ -94,12 +94,6 @@ def _values(group, fields: dict, owner: str) -> dict:
     return result
 
 
-def _stored(value):
-    """A value as its property takes it: points as a text."""
-    is_points = isinstance(value, list) and (not value or isinstance(value[0], list))
-    return (json.dumps(value) if value else "") if is_points else value
-
-
 # ---- from a character -----------------------------------------------------------------------------------------------
 def collect(obj) -> Profile:
     """Everything set on a character, whether it has a ragdoll or not.
@@ -263,7 +257,9 @@ def _write(obj, wanted) -> int:
             for group, settings in wanted:
                 for key, value in settings.items():
                     name = _ATTRIBUTES.get(key, key)
-                    old, value = getattr(group, name), _stored(value)
+                    old = getattr(group, name)
+                    if name in POINTS:
+                        value = json.dumps(value) if value else ""
                     old = list(old) if isinstance(value, list) else old
                     if _differ(old, value):
                         written.append((group, name, old))
