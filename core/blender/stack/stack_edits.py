@@ -103,8 +103,7 @@ def _take_away(obj) -> None:
     own = all(other.motion_collection != collection for other in others)
     with STATE.writing():
         if own:
-            bpy.data.objects.remove(settings.target_armature)
-            remove_collections([collection], scene)
+            remove_collections([collection], scene, {settings.target_armature})
         let_go(obj, with_source=not settings.is_ragdoll)
     if not settings.is_ragdoll:
         drop_source_scene(scene)
