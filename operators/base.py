@@ -1,10 +1,8 @@
 """What all operators have in common: what they act on, why they cannot act now, errors as reports."""
 
-from bpy.props import EnumProperty
 from bpy_extras import view3d_utils
 
 from ..core.blender import interface
-from ..core.blender.interface import redraw
 from ..core.blender.languages import translated
 from ..core.errors import RagdollError
 
@@ -71,7 +69,7 @@ class Operator(OnArmature):
             text = self.act(context, self.subject(context))
         except RagdollError as error:
             return self.cancelled(error)
-        redraw()
+        interface.redraw()
         if text:
             self.tell("INFO", text)
         return {"FINISHED"}
@@ -83,11 +81,6 @@ class OnRagdoll(Operator, requires=(interface.ragdoll, interface.unbaked)):
 
 class Unbaked(Operator, requires=(interface.unbaked,)):
     """Acts on an armature whose result is not baked."""
-
-
-def choice(name: str, description: str, *items: tuple, **options):
-    """A property that is one of some items (identifier, label, description); the first one unless told otherwise."""
-    return EnumProperty(name=name, description=description, items=items, **options)
 
 
 def ray_below(context, event) -> tuple:
@@ -104,5 +97,5 @@ def leave_modal(context, result: set) -> set:
     context.workspace.status_text_set(None)
     if context.area is not None:
         context.area.header_text_set(None)
-    redraw()
+    interface.redraw()
     return result

@@ -2,23 +2,22 @@
 
 import traceback
 from dataclasses import fields
+from functools import partial
 
 import bpy
 import numpy as np
-from bpy.props import BoolProperty, PointerProperty
+from bpy.props import PointerProperty
 
 from ..core.blender import preferences
 from ..core.blender.interface import redraw
 from ..core.blender.physics import body_objects
 from ..core.blender.runtime import STATE
+from ..core.blender.settings.declare import flag
 from ..core.blender.tools import viewport
 from ..core.ragdoll.overlay import Show
 from .base import Part, active_armature, paragraph
 
 THIN, THICK = 1.5, 2.5  # [px] of lines, at the usual size of the interface
-_VIEW = bpy.types.SpaceView3D
-
-_handles: list = []
 
 
 def _switched(_self, _context) -> None:
@@ -26,8 +25,7 @@ def _switched(_self, _context) -> None:
     redraw()
 
 
-def _switch(name: str, description: str, default: bool = True, update=redraw):
-    return BoolProperty(name=name, description=description, default=default, update=update, options=set())
+_switch = partial(flag, default=True, update=redraw)
 
 
 class ActiveRagdollOverlay(bpy.types.PropertyGroup):
@@ -155,27 +153,10 @@ class ACTIVE_RAGDOLL_PT_overlay(Part, bpy.types.Panel, parent="setup"):
             paragraph(layout, context, text, "INFO")
 
 
-def add() -> None:
-    """Attach the settings and, where there are windows to draw in, the draw handler."""
-    remove_handler()
+def add(undo) -> None:
+    """Attach the settings and, where there are windows to draw in, the draw handler; `undo` takes them back."""
     bpy.types.Scene.active_ragdoll_overlay = PointerProperty(type=ActiveRagdollOverlay)
+    undo.callback(delattr, bpy.types.Scene, "active_ragdoll_overlay")
     if not bpy.app.background:
-        add_handler()
-
-
-def remove() -> None:
-    """Take everything back that `add` did."""
-    remove_handler()
-    del bpy.types.Scene.active_ragdoll_overlay
-
-
-def add_handler() -> None:
-    """Let Blender call `draw_view`, once for every view it draws."""
-    if not _handles:
-        _handles.append(_VIEW.draw_handler_add(draw_view, (), "WINDOW", "POST_VIEW"))
-
-
-def remove_handler() -> None:
-    """Blender calls `draw_view` no more."""
-    while _handles:
-        _VIEW.draw_handler_remove(_handles.pop(), "WINDOW")
+        drawing = bpy.types.SpaceView3D.draw_handler_add(draw_view, (), "WINDOW", "POST_VIEW")
+        undo.callback(bpy.types.SpaceView3D.draw_handler_remove, drawing, "WINDOW")

@@ -94,7 +94,7 @@ def start(scene, clock) -> Run:
             if pose is not wanted:
                 view_layers.evaluate(scene, first - 1)
         view_layers.stand_at(scene, first)
-    world.note_members(scene)
+    STATE.members[scene.name] = STATE.made_with[scene.name] = world.members(scene)
     run.command = run.wanted = run.body = run.body_before = wanted
     write.show_physics(run, True, scene)
     _read_settings(run, scene)
@@ -154,7 +154,7 @@ def step(run: Run, scene, clock) -> None:
     if run.gains_dirty:
         run.weighed = run.weights()
         run.reach = merged([(mask, law.reach(run.weighed[0], seconds)) for law, mask in drives.in_use(run.drive)])
-        run.reach_trace = servo.trace_at(run.reach)
+        run.reach_trace = 1.0 + 2.0 * np.cos(run.reach)
     reachable = servo.within_reach(run.body, run.wanted, run.reach, run.reach_trace)
     run.command = servo.lag_compensated(run.command, reachable, substeps)
     run.command[run.waiting] = run.body[run.waiting]
@@ -311,9 +311,8 @@ def _apply_settings(run: Run, scene) -> None:
     if run.modes_dirty:
         run.modes_dirty = False
         _apply_modes(run, scene)
-    sharing = [effect for effect in run.effects if effect.shares]
     for character in run.characters:
-        shares = [effect.shares[character.name] for effect in sharing if character.name in effect.shares]
+        shares = run.shares_at(character, scene.frame_current)
         if character.keyed or shares:
             write.write_blend(character, character.blend * math.prod(shares), scene)
 

@@ -129,8 +129,23 @@ def angles(name, of: str, description=None):
 
 
 def choice(name, items, default=None, description=None, **more):
-    """One of several."""
+    """One of several (identifier, name, description), with an icon or without."""
+    if not callable(items):
+        items = [(*item, i) if isinstance(item[-1], str) and len(item) == 4 else item for i, item in enumerate(items)]
     return _declare("EnumProperty", name, description, default, items=items, **more)
+
+
+_menus: dict = {}  # Blender does not keep the texts of menus that are made when they are opened
+
+
+def menu(listed: Callable) -> Callable:
+    """The items of a choice among what a function of the owner lists when the menu is opened."""
+
+    def opened(self=None, _context=None) -> tuple:
+        found = tuple(listed(self))
+        return _menus.setdefault(found, found)
+
+    return opened
 
 
 def block(name, description=None, type: type = bpy.types.Object, **more):
@@ -144,9 +159,9 @@ def settings(holds: type, name=None, **more):
 
 
 def items(holds: type, index: str = "", **more):
-    """A list of groups of settings; `index` is the property that tells its active row."""
-    override = ("LIBRARY_OVERRIDABLE", "USE_INSERTION")
-    return _declare("CollectionProperty", override=override, type=holds, holds=holds, is_list=True, index=index, **more)
+    """A list of groups of settings; `index` is the property that tells its active row. `lists` does what it needs."""
+    more |= {"override": ("LIBRARY_OVERRIDABLE", "USE_INSERTION"), "update": None}  # Blender has no callback for lists
+    return _declare("CollectionProperty", type=holds, holds=holds, is_list=True, index=index, **more)
 
 
 row = partial(whole, kind=INTERFACE)  # which row a list shows

@@ -68,17 +68,19 @@ def active_item(owner, name: str):
     return getattr(owner, name)[index] if index >= 0 else None
 
 
-def activate(owner, name: str, index: int) -> None:
-    """Make a row the active one, where the list shows one at all."""
-    own = declarations(type(owner))[name].index
-    if own:
-        setattr(owner, own, max(index, 0))
+def edited(owner, name: str, index: int) -> None:
+    """After an edit of a list: this row is the active one, where the list shows one at all; what it needs is done."""
+    said = declarations(type(owner))[name]
+    if said.index:
+        setattr(owner, said.index, max(index, 0))
+    if said.needs is not None:
+        said.needs.update(owner, None)
 
 
 def add_item(owner, name: str):
     """A new item at the end of a list; it is the active one."""
     item = getattr(owner, name).add()
-    activate(owner, name, len(getattr(owner, name)) - 1)
+    edited(owner, name, len(getattr(owner, name)) - 1)
     return item
 
 
@@ -88,7 +90,7 @@ def remove_item(owner, name: str, index: int | None = None) -> None:
     items = getattr(owner, name)
     items.remove(index)
     _renumber(owner, name, lambda place: None if place == index else place - (place > index))
-    activate(owner, name, min(index, len(items) - 1))
+    edited(owner, name, min(index, len(items) - 1))
 
 
 def move_item(owner, name: str, index: int, new: int) -> None:
@@ -100,7 +102,7 @@ def move_item(owner, name: str, index: int, new: int) -> None:
     order.insert(new, order.pop(index))
     if new != index:
         _renumber(owner, name, lambda place: order.index(place) if place < len(order) else place)
-    activate(owner, name, new)
+    edited(owner, name, new)
 
 
 def _renumber(owner, name: str, place_of: Callable[[int], int | None]) -> None:
@@ -151,18 +153,16 @@ BASES = (
 )
 
 
-_slots: dict = {}  # Blender does not keep the texts of a menu
-
-
 def slots(of: str, action: str):
     """A choice among the slots of an action by their display names; the identifier is stored in the setting `of`."""
 
-    def listed(self, _context=None) -> list:
+    @declare.menu
+    def listed(self) -> list:
         chosen, now = getattr(self, action), getattr(self, of)
         found = [(slot.identifier, slot.name_display, "") for slot in getattr(chosen, "slots", ())]
         if now and now not in [slot[0] for slot in found]:
             found.append((now, f"{now[2:]} (gone)", ""))
-        return _slots.setdefault(tuple(found), [("AUTOMATIC", "Automatic", "The one that fits"), *found])
+        return [("AUTOMATIC", "Automatic", "The one that fits"), *found]
 
     def get(self) -> int:
         return next((i for i, item in enumerate(listed(self)) if item[0] == getattr(self, of)), 0)
@@ -183,22 +183,14 @@ def remembers(what: str, name: str, armature: str = ""):
         found = getattr(self, what)
         setattr(self, name, found.name if found is not None else "")
         if armature:
-            setattr(self, armature, _made_for(found, self.id_data))
+            # Another armature that plays it, as after importing a clip; none if the character itself does.
+            playing = [o for o in armatures(bpy.data.objects) if o.animation_data and o.animation_data.action == found]
+            others = [o for o in playing if o.data != self.id_data.data]
+            made_for = others[0] if found is not None and others and self.id_data not in playing else None
+            setattr(self, armature, made_for)
         POSES.update(self, context)
 
     return chosen
-
-
-def _made_for(action, owner):
-    """Another armature that plays an action, as after importing a clip; None, too, if the character itself does."""
-    if action is None or _plays(owner, action):
-        return None
-    others = (o for o in armatures(bpy.data.objects) if o.data != owner.data and _plays(o, action))
-    return next(others, None)
-
-
-def _plays(obj, action) -> bool:
-    return obj.animation_data is not None and obj.animation_data.action == action
 
 
 def _is_armature(_self, obj) -> bool:
@@ -220,6 +212,7 @@ share = partial(declare.share, precision=3, needs=STACK_VALUE, **KEYED)  # that 
 text = partial(declare.text, needs=POSES)
 flag = partial(declare.flag, needs=POSES)
 whole = partial(declare.whole, needs=POSES)
+items = partial(declare.items, needs=POSES)
 an_object = partial(declare.block, needs=POSES)
 an_action = partial(declare.block, type=bpy.types.Action, needs=POSES)
 

@@ -19,13 +19,13 @@ MASS_MODELS = (
     ("DENSITY", "Density", "Volume times density"),
 )
 STATES = (
-    ("NONE", "None", "No ragdoll"),
-    ("READY", "Ready", "Built; nothing is simulated at this frame"),
-    ("LIVE", "Live", "The frame shown is simulated"),
-    ("CACHED", "Cached", "The simulated range is kept in a baked cache"),
-    ("BAKED", "Baked", "The result is in keyframes; the ragdoll is muted"),
-    ("BROKEN", "Broken", "Interrupted in mid-shot; starts again from the shot's first frame"),
-    ("ELSEWHERE", "Elsewhere", "Its ragdoll is in another scene; here it shows its animation"),
+    ("NONE", "None", "No ragdoll", "NONE"),
+    ("READY", "Ready", "Built; nothing is simulated at this frame", "CHECKMARK"),
+    ("LIVE", "Live", "The frame shown is simulated", "PLAY"),
+    ("CACHED", "Cached", "The simulated range is kept in a baked cache", "FILE_CACHE"),
+    ("BAKED", "Baked", "The result is in keyframes; the ragdoll is muted", "ACTION"),
+    ("BROKEN", "Broken", "Interrupted in mid-shot; starts again from the shot's first frame", "ERROR"),
+    ("ELSEWHERE", "Elsewhere", "Its ragdoll is in another scene; here it shows its animation", "SCENE_DATA"),
 )
 DRIVE_SPACES = (
     ("WORLD", "World", "Each body is led to its place in the world"),
@@ -78,7 +78,7 @@ class ActiveRagdollCollection(bpy.types.PropertyGroup):
     record: record(str, "What a build made, as JSON")
 
 
-class ActiveRagdollObject(MotionStack, effects.HitSettings, effects.AttachmentSettings, Drive, bpy.types.PropertyGroup):
+class ActiveRagdollObject(MotionStack, effects.EffectSettings, Drive, bpy.types.PropertyGroup):
     """Settings of a character."""
 
     rotation_weight: share("Rotation", "How strongly the bodies' orientations follow the animation: 1 exactly, 0 limp",
@@ -185,14 +185,9 @@ class ActiveRagdollScene(bpy.types.PropertyGroup):
 
 
 def take_registries() -> None:
-    """Declare what the laws of drives and the kinds of entries have as settings; before classes are registered."""
-    _declare_drives()
+    """Declare what the kinds of entries and the laws of drives have as settings; before classes are registered."""
     made = {name: own for kind in entries.kinds() for name, own in kind.declared().items()}
     declare.declare_in(MotionStack, made | {"motion_order": items(ActiveRagdollMotionKind)})
-
-
-def _declare_drives() -> None:
-    """Declare the choice between the laws and their parameters, of characters and of bones."""
     laws = [(law.identifier, law.label, law.description) for law in drives.LAWS]
     own = {"drive": choice("Drive", laws, laws[0][0], needs=REBUILD)}
     factors = {}
@@ -224,15 +219,3 @@ def classes() -> tuple:
         ActiveRagdollMotionKind,
         *OWNERS.values(),
     )
-
-
-def add_settings() -> None:
-    """Attach the property groups as `active_ragdoll`."""
-    for owner, group in OWNERS.items():
-        owner.active_ragdoll = settings(group, "Active Ragdoll", options=None)
-
-
-def remove_settings() -> None:
-    """Detach the property groups; values stay in the file for the next time."""
-    for owner in OWNERS:
-        del owner.active_ragdoll

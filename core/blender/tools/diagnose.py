@@ -13,12 +13,10 @@ from ...ragdoll.bodies.fitting import joined
 from ...ragdoll.diagnosis import Finding, Situation
 from .. import runtime
 from ..physics import body_objects, build, built, joint_objects, source, view_layers, world
-from ..physics.body_objects import solids_of
 from ..rig import action_channels
 from ..rig.armature import BindPose, anatomy_of, check_ragdoll, check_scale, is_evenly_scaled, prop_bones, rigid
 from ..rig.skinning import read_skin
 from ..run import shot_run
-from ..runtime import STATE
 
 
 def diagnose(obj, scene) -> list[Finding]:
@@ -31,13 +29,13 @@ def diagnose(obj, scene) -> list[Finding]:
         found = [diagnosis.refusal(diagnosis.ELSEWHERE, text)]
     else:
         found = diagnosis.diagnose(situation(obj, scene))
-    STATE.diagnoses[obj.name] = identity(obj), found
+    runtime.STATE.diagnoses[obj.name] = identity(obj), found
     return found
 
 
 def latest(obj) -> list[Finding] | None:
     """The last findings; None before the first time and after a new build."""
-    of, found = STATE.diagnoses.get(obj.name, (None, None))
+    of, found = runtime.STATE.diagnoses.get(obj.name, (None, None))
     return found if of == identity(obj) else None
 
 
@@ -65,7 +63,7 @@ def situation(obj, scene) -> Situation:
     check_ragdoll(obj)
     settings, standing = obj.active_ragdoll, _standing(obj, scene)
     parts, parents = settings.parts, standing["parents"]
-    pieces = [solids_of(part.body) for part in parts]
+    pieces = [body_objects.solids_of(part.body) for part in parts]
     first, _last = world.shot_range(scene)
     pose = BindPose(obj, np.eye(4))
     standing["sizes"] = np.array([float(np.ptp(_corners(own), axis=0).max()) for own in pieces])
@@ -74,7 +72,10 @@ def situation(obj, scene) -> Situation:
         excess[row] = beyond.max()
     if settings.self_collision:
         shapes = [joined(own, own[0].axes) if len(own) > 1 else own[0] for own in pieces]
-        standing["overlaps"] = diagnosis.overlaps(shapes, parents, _told_apart(settings))
+        row = {part.body: i for i, part in enumerate(parts)}
+        joints = filter(None, (helper.rigid_body_constraint for helper in settings.collection.all_objects))
+        pairs = [(row.get(joint.object1), row.get(joint.object2)) for joint in joints if joint.disable_collisions]
+        standing["overlaps"] = diagnosis.overlaps(shapes, parents, [pair for pair in pairs if None not in pair])
     return Situation(
         **standing,
         excess=excess,
@@ -195,15 +196,6 @@ def _outside(obj, parts, pieces) -> list[int]:
         if (corners.min(axis=0) > points.max(axis=0)).any() or (corners.max(axis=0) < points.min(axis=0)).any():
             found.append(i)
     return found
-
-
-def _told_apart(settings) -> set:
-    """Pairs of bodies that a constraint of the ragdoll keeps from colliding."""
-    row = {part.body: i for i, part in enumerate(settings.parts)}
-    helpers = settings.collection.all_objects if settings.collection else ()
-    constraints = [c for c in (helper.rigid_body_constraint for helper in helpers) if c and c.disable_collisions]
-    pairs = [(row.get(constraint.object1), row.get(constraint.object2)) for constraint in constraints]
-    return {(min(pair), max(pair)) for pair in pairs if None not in pair}
 
 
 # ---- the shot -------------------------------------------------------------------------------------------------------
@@ -357,7 +349,7 @@ class Report:
 def check_limits(obj, scene, *, widen: bool = False) -> Report:
     """Compare the character's own animation with its joints' limits at every frame of the shot.
 
-    Returns the report on the limits as they were; also kept in `STATE.limits` under the object's name. Raises
+    Returns the report on the limits as they were; also kept in `runtime.STATE.limits` under the object's name. Raises
     RagdollError: no ragdoll, a bone that is gone, or limits that make no sense.
 
     Args:
@@ -377,7 +369,7 @@ def check_limits(obj, scene, *, widen: bool = False) -> Report:
         if widen:
             joint_objects.fit_limits(settings, turns, MARGIN)
     report.found.sort(key=lambda found: -found.worst)
-    STATE.limits[obj.name] = report
+    runtime.STATE.limits[obj.name] = report
     return report
 
 

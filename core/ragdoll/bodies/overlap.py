@@ -60,11 +60,6 @@ class _Cores:
         result.radii, result.reach = np.tile(self.radii, count), np.tile(self.reach, count)
         return result
 
-    def within_reach(self, first, second):
-        """Pairs [p] whose spheres around the middles meet."""
-        between = self.centers[second] - self.centers[first]
-        return np.einsum("pi,pi->p", between, between) < (self.reach[first] + self.reach[second]) ** 2
-
     def overlap(self, first, second, directions):
         """Overlap [p, d] of pairs along directions [p, d, 3] from the first towards the second."""
         a = np.matmul(directions, self.points[first].transpose(0, 2, 1)).max(axis=2)
@@ -156,8 +151,8 @@ def depths(shapes: list, first, second, within: float = 0.0) -> np.ndarray:
     return result
 
 
-def met(shapes: list, first, second, moves: np.ndarray, tolerance: float = 0.0) -> np.ndarray:
-    """Whether pairs of bodies [p] stand deeper in each other than a tolerance [m] in any of several poses.
+def met(shapes: list, first, second, moves: np.ndarray) -> np.ndarray:
+    """Whether pairs of bodies [p] stand in each other in any of several poses.
 
     `shapes` stand in bind pose [m]; `moves` are their rigid motions from there to each pose [f, m, 4, 4].
     """
@@ -173,22 +168,23 @@ def met(shapes: list, first, second, moves: np.ndarray, tolerance: float = 0.0) 
         posed, pairs = cores.moved(some), np.flatnonzero(~found)
         begin = len(shapes) * np.arange(len(some))[:, None]
         a, b = (begin + first[pairs]).ravel(), (begin + second[pairs]).ravel()
-        rows = np.flatnonzero(posed.within_reach(a, b))
+        gaps = posed.centers[b] - posed.centers[a]  # what the spheres around the middles leave apart does not meet
+        rows = np.flatnonzero(np.einsum("pi,pi->p", gaps, gaps) < (posed.reach[a] + posed.reach[b]) ** 2)
         if len(rows):  # few directions settle most pairs
             _direction, depth = _least(posed, a[rows], b[rows], _few(posed, a[rows], b[rows]))
-            rows = rows[depth > tolerance]
+            rows = rows[depth > 0.0]
         while len(rows):
             # What keeps a pair apart in one pose, turned with its first shape, mostly does in the others.
             _pair, once = np.unique(rows % len(pairs), return_index=True)
             tried = rows[once]
-            depth, direction = _depths(posed, a[tried], b[tried], tolerance)
-            apart = depth <= tolerance
+            depth, direction = _depths(posed, a[tried], b[tried], 0.0)
+            apart = depth <= 0.0
             found[pairs[tried[~apart] % len(pairs)]] = True
             held = np.full((len(pairs), 3), np.nan)
             held[tried[apart] % len(pairs)] = np.einsum("pij,pi->pj", posed.axes[a[tried[apart]]], direction[apart])
             rows = rows[~np.isin(rows, tried)]
             turned = np.einsum("pij,pj->pi", posed.axes[a[rows]], held[rows % len(pairs)])
-            rows = rows[posed.overlap(a[rows], b[rows], turned[:, None])[:, 0] > tolerance]
+            rows = rows[posed.overlap(a[rows], b[rows], turned[:, None])[:, 0] > 0.0]
     return np.bincount(row[found], minlength=bodies) > 0
 
 

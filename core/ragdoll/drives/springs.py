@@ -75,18 +75,17 @@ def first_frame(frequency, substeps):
     return np.asarray(frequency, dtype=float) * np.sqrt(1.0 - 0.5 / np.asarray(substeps, dtype=float))
 
 
-def motor(frequency, damping_ratio, inertia, error, velocity, seconds, substeps):
-    """Velocity and largest force that a motor has for one frame, to move an inertia as the spring does.
+def motor(frequency, damping_ratio, error, velocity, seconds, substeps):
+    """Velocity of a motor for one frame, and the acceleration that its force amounts to, to move as the spring does.
 
     The motor pushes with a constant force through the frame; its velocity is where the force takes the body by the
-    frame's end, so that it never pushes further when others push with it. The force is ``-K e - C v`` times the
-    inertia, K and C placing the poles of ``x' = x + T v + T^2 u (n + 1) / (2 n), v' = v + T u``: the body's motion in
-    a frame of T seconds and n substeps.
-    Returns velocity relative to the target [.., 3], largest force [.., 3] for each axis (N or N m), both along the
-    world's axes, and the acceleration [.., 3] that they amount to.
+    frame's end, so that it never pushes further when others push with it. The acceleration is ``-K e - C v``, K and C
+    placing the poles of ``x' = x + T v + T^2 u (n + 1) / (2 n), v' = v + T u``: the body's motion in a frame of T
+    seconds and n substeps.
+    Returns velocity relative to the target and acceleration [.., 3], both along the world's axes.
 
     Args:
-        frequency [Hz], damping_ratio, inertia [kg or kg m^2]: [..], broadcast.
+        frequency [Hz], damping_ratio: [..], broadcast.
         error: from the body to its target at the frame's beginning [.., 3] (m, or a rotation vector in rad).
         velocity: of the body relative to its target then [.., 3]; see `velocity_at_end`.
     """
@@ -95,8 +94,7 @@ def motor(frequency, damping_ratio, inertia, error, velocity, seconds, substeps)
     along = np.maximum(1.0 - total + product, 0.0)
     against = 1.0 - product + 0.5 * (1.0 - 1.0 / substeps) * along
     acceleration = ((along / seconds)[..., None] * error - against[..., None] * velocity) / seconds
-    force = np.abs(acceleration) * np.asarray(inertia, dtype=float)[..., None]
-    return velocity + acceleration * seconds, force, acceleration
+    return velocity + acceleration * seconds, acceleration
 
 
 def velocity_at_end(mean_velocity, acceleration, seconds, substeps):
@@ -127,7 +125,7 @@ def joint_motor(relative, before, target, last, weight, frequency, damping_ratio
         velocity = velocity_at_end(mean, acceleration, seconds, substeps)
     error = quaternion.to_rotation_vector(quaternion.multiply(before, quaternion.conjugate(relative)))
     soft = frequency * np.sqrt(weight)
-    speed, _most, acceleration = motor(soft, damping_ratio, 1.0, error, velocity - own, seconds, substeps)
+    speed, acceleration = motor(soft, damping_ratio, error, velocity - own, seconds, substeps)
     return own + speed, np.einsum("kij,kj->ki", inertia, acceleration), acceleration
 
 
@@ -195,34 +193,18 @@ FAR = 1000.0  # heights of the character: what a body moves in a frame changes t
 AWAY = 100.0  # heights per frame that the other end of a push goes on
 
 
-def blow_spring(point, place, impulse, seconds: float, substeps: int, size: float) -> tuple[np.ndarray, float]:
-    """Where the other end must go in a frame [3], and the stiffness [N/m], for a blow; see `push_spring`.
-
-    The other end is near the body, and the impulse is the whole one.
-    """
-    strength = float(np.linalg.norm(impulse))
-    first = point + impulse / strength * (FAR * size)
-    return place + (first - place) * substeps, strength * substeps / seconds / (FAR * size)
-
-
-def breaking_impulse(impulse, axes) -> float:
-    """What impulse [N s] a blow's spring must break under: in one axis of its frame, columns of axes [3, 3]."""
-    return BREAKS * float(np.abs(np.asarray(impulse) @ axes).max())
-
-
-def push_spring(point, place, impulse, seconds: float, substeps: int, size: float) -> tuple[np.ndarray, float]:
-    """Where the other end must go in a frame [3], and the stiffness [N/m], for a push.
+def impulse_spring(point, place, impulse, seconds: float, substeps: int, size: float, blow: bool) -> tuple:
+    """Where the other end must go in a frame [3], and the stiffness [N/m], for a blow or a push.
 
     The impulse is right whatever the place, since the motion makes up for a place that is off its line.
 
     Args:
-        point: where it acts now [3], [m]. place: of the other end now [3], [m].
-        impulse: in this frame [N s], [3], not zero. seconds: duration of the frame [s].
+        point: where it acts now [3], [m]. place: of the other end now [3], [m]; near the body for a blow.
+        impulse: in this frame, of a blow the whole one [N s], [3], not zero. seconds: duration of the frame [s].
         size: height of the character [m].
     """
-    strength = float(np.linalg.norm(impulse))
-    start = np.asarray(place, dtype=float) - point
-    length = max(float(np.linalg.norm(start)) + 0.5 * AWAY * size, FAR * size)
-    mean = impulse / strength * length
-    end = start + (mean - start) * (2.0 * substeps / (substeps + 1.0))
-    return point + end, strength / seconds / length
+    strength, length = float(np.linalg.norm(impulse)), FAR * size
+    if not blow:
+        length = max(float(np.linalg.norm(place - point)) + 0.5 * AWAY * size, length)
+    mean, times = point + impulse / strength * length, substeps if blow else 2.0 * substeps / (substeps + 1.0)
+    return place + (mean - place) * times, strength * (substeps if blow else 1) / seconds / length

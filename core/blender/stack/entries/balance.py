@@ -7,11 +7,11 @@ import bpy
 import numpy as np
 
 from .... import pose as pose_space
-from .... import quaternion
 from ....anatomy.roles import CHEST, HEAD, LEFT, NECK, PELVIS, QUADRUPED, RIGHT, SPINE, UPPER_ARM, of_role
 from ....errors import RagdollError
 from ....motion import balance, gait
-from ....motion.balanced_pose import Figure, inverse
+from ....motion.balanced_pose import Figure
+from ....motion.clip import between
 from ....motion.limbs import LegStabilizer
 from ....motion.stack import Inputs, LocalPose, Rig, Step
 from ....ragdoll.recovery.states import LIMP, RECOVERING, SETTLING
@@ -26,9 +26,10 @@ from .leg_stabilizers import legs_of
 NAME = "Balance"
 CHUNK = 12  # frames that are looked ahead at a time
 PELVIS_LEAN, HEAD_LEAN = 0.4, -0.65  # shares of the trunk's lean; the spine has the rest
+WALK_BACK = "WALK_BACK"
 RETURNS = (
     ("SHIFT", "Go On Where It Is", "The animation goes on beside its old place"),
-    ("WALK_BACK", "Walk Back", "Its next steps lead back to where the animation is"),
+    (WALK_BACK, "Walk Back", "Its next steps lead back to where the animation is"),
 )
 
 
@@ -46,7 +47,8 @@ class ActiveRagdollBalance(bpy.types.PropertyGroup):
         "Strength", "How far its steps reach: 1 as a man's who is awake, less as a drunk's; at 0 every push fells it",
         keyed=True, needs=STACK_VALUE,
     )
-    return_to_path: choice("Afterwards", RETURNS, "SHIFT", "Where the character goes when it has caught itself")
+    return_to_path: choice("Afterwards", RETURNS, "SHIFT", "Where the character goes when it has caught itself, or got "
+        "up by a plan")
     return_steps: whole("Steps", "In which it is back, more where they would be long", 4, min=1, max=100)
 
 
@@ -94,7 +96,7 @@ class Balance(Step):
     @property
     def keeps_state(self) -> bool:
         """Frames need not be stepped through one by one before the first push."""
-        return any("PUSH" in values for values in kept_of(self.obj).values())
+        return any("PUSH" in values or "LEFT" in values for values in kept_of(self.obj).values())
 
     def read(self, reader, _pose) -> Inputs:
         """Note what pushes the character in the step to the frame."""
@@ -109,12 +111,15 @@ class Balance(Step):
         """See `Step.apply`."""
         reader, (phase, push) = self._now
         before = balance.State() if state is None else state
+        if push.left is not None:
+            before = balance.left(self.figure.sampled(pose, inputs.world).hip, *push.left)
         stays = phase in (LIMP, SETTLING) or before.fell
         told = before.fell and phase not in (LIMP, SETTLING, RECOVERING)
         self.messages = {NAME: f"'{self.obj.name}' lost its balance: Set Up Recovery lets it fall"} if told else {}
         if phase == RECOVERING or (state is None and (stays or push == balance.Push())):
             return pose, None
         self._prepare(reader)
+        pose = self.figure.turned(pose, inputs.world, before)
         own = seen = self.figure.sampled(pose, inputs.world)
         if before.ahead > 0.0:
             pose = self._hurried(reader, pose, before.ahead)
@@ -122,6 +127,7 @@ class Balance(Step):
         after = before if stays else self._stepped(reader, own, seen, before, push)
         if after.is_over(self.body):
             return pose, None
+        pose = self.figure.turned(pose, inputs.world, after, before.turn[0])
         return self.figure.posed(self.body, pose, inputs.world, after), after
 
     def _stepped(self, reader, own: gait.Sample, seen: gait.Sample, before: balance.State, push) -> balance.State:
@@ -154,7 +160,7 @@ class Balance(Step):
             heights = [ground.height(reader.scene, self._solids, at, *reach) for at in (place, other)]
             return 0.0 if None in heights else heights[0] - heights[1]
 
-        home = own.return_steps if own.return_to_path == "WALK_BACK" else 0
+        home = own.return_steps if own.return_to_path == WALK_BACK else 0
         return balance.Manner(min(max(live.strength, 0.0), 1.0), home, rise)
 
     # ---- the animation at other frames ----
@@ -168,17 +174,13 @@ class Balance(Step):
         first = math.floor(reader.frame + ahead)
         share = reader.frame + ahead - first
         own, a, b = (self._local(reader, frame) for frame in (reader.frame, first, first + 1))
-        coming = LocalPose(
-            a.positions + share * (b.positions - a.positions),
-            quaternion.slerp(a.rotations, b.rotations, share),
-            a.scales + share * (b.scales - a.scales),
-        )
+        coming = between(a, b, np.array(share))
         here, *places = (_animation(self.obj, reader, frame)[0] for frame in (reader.frame, first, first + 1))
-        moved = inverse(here) @ pose_space.between(*places, share)
+        moved = pose_space.inverted(here)[0] @ pose_space.between(*places, share)
         roots = slice(0, self.rig.skeleton.root_count)
         parts = [[p.positions[roots], p.rotations[roots], p.scales[roots]] for p in (pose, own, coming)]
         given, before, after = pose_space.compose_matrices(*map(np.stack, zip(*parts, strict=True)))
-        found = pose_space.decompose_matrices(given @ inverse(before) @ moved @ after)
+        found = pose_space.decompose_matrices(given @ pose_space.inverted(before)[0] @ moved @ after)
         off = np.abs(pose.positions - own.positions).max(axis=1) / self.rig.size
         off += np.abs(pose.scales - own.scales).max(axis=1)
         off += 1.0 - np.abs((pose.rotations * own.rotations).sum(axis=1))
