@@ -1,4 +1,4 @@
-"""Characters whose animation comes from generated control rigs are followed as any other; the stack acts on them too."""
+"""Characters that generated control rigs animate are followed as any other, and look at things."""
 
 import bpy
 import numpy as np
