@@ -20,8 +20,7 @@ class RemoveOperator(OnRagdoll):
     """Takes the active item out of a list, by its path below `Object.active_ragdoll`; says where it is empty."""
 
     def __init_subclass__(cls, items: str, empty: str, **more) -> None:
-        super().__init_subclass__(requires=(interface.filled(items, empty),), **more)
-        cls.items = items
+        super().__init_subclass__(requires=(interface.filled(items, empty),), items=items, **more)
 
     def act(self, _context, obj):
         group, _dot, name = f"active_ragdoll.{self.items}".rpartition(".")
@@ -191,7 +190,7 @@ class ACTIVE_RAGDOLL_OT_setup_balance(OnRagdoll, bpy.types.Operator, label="Set 
 
     def act(self, context, obj):
         """What it cannot do without two legs is refused before anything changes."""
-        balance.figure_of(obj, look_at.rig_of(obj)[0])
+        balance.figure_of(obj, look_at.rig_of(obj))
         story.set_up_recovery(obj, interface.scene_of(obj, context))
         obj.active_ragdoll.balance.enabled = True
         stack_edits.ensure(obj, interface.scene_of(obj, context))

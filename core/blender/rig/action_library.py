@@ -31,7 +31,7 @@ class Library:
     def __init__(self, obj, rig) -> None:
         self.obj, self.rig = obj, rig
         self.fps = fps_of(obj)  # frames per second of the character's scene
-        self.notes: dict[str, str] = {}  # what users should know of each action, by its name
+        self.notes: dict[str, str] = {}  # what users should know of each action, or of what plays it
         self._sampled: list[Clip] = []
 
     @cached_property
@@ -98,9 +98,10 @@ class Library:
         return clip
 
     def _note(self, action: str, text: str) -> None:
-        known = self.notes.get(action, "")
+        title = f'Action "{action}"'
+        known = self.notes.get(title, "")
         if text not in known:
-            self.notes[action] = f"{known}; {text}" if known else text
+            self.notes[title] = f"{known}; {text}" if known else text
 
     def pose(self, choice, frame: float) -> LocalPose:
         """The pose [n] at a frame of an action; Raises as `clip`."""

@@ -166,8 +166,9 @@ def place_of(run, own: Attached, scene, frame: int) -> np.ndarray:
     now = own.character.source.evaluated_get(run.source_graph)
 
     def posed(obj):
-        found, world = pose_stack.of(obj), array_of(source.evaluated(obj).matrix_world)
-        return world, found.pose(scene, frame, record=False)[0]
+        now, found = source.evaluated(obj), pose_stack.of(obj)  # none where it is baked
+        pose = pose_matrices(now) if found is None else found.pose(scene, frame, record=False)[0]
+        return array_of(now.matrix_world), pose
 
     places = WorldReader(scene, own.character.obj, now, pose_matrices(now), frame, own.memory, True, posed)
     place = rigid(places.matrix(own.name, own.item.target, own.target_bone))

@@ -286,7 +286,8 @@ def _end_if_spoilt(scene, graph=None) -> None:
     if STATE.building or not _is_stepping(scene):
         return
     run, again, text = STATE.runs.get(scene.name), "begin at the shot's first frame again", ""
-    if graph is None or graph.id_type_updated("ARMATURE"):
+    graph = graph or view_layers.depsgraph_of(scene)
+    if graph.id_type_updated("ARMATURE"):
         name = shot_run.with_other_bones(run, scene)
         text = f"Bones of '{name}' were added, removed or renamed: {again}" if name else ""
     if not text and STATE.stepped.get(scene.name, "") not in scene.view_layers:
@@ -295,7 +296,7 @@ def _end_if_spoilt(scene, graph=None) -> None:
     if not text and world.has_lost_members(scene):
         text = _what_is_missing(scene)
     if not text and run is not None:
-        joint = _edited_joint(run, graph or view_layers.depsgraph_of(scene))
+        joint = _edited_joint(run, graph)
         text = f"The joint '{joint}' was edited: {again}" if joint else ""
     if text:
         _end(scene, text)

@@ -34,16 +34,16 @@ class LimitRescue(Effect):
         if run.wanted_trace.min() > limits.NEAR_TRACE and not self._leading:
             self._off[:] = 0.0
             return
-        led, angles = self.kinematic.copy(), limits.angles_off(run.body, run.wanted)
-        rotation, translation = run.weights()
+        led, angles = self.kinematic.copy(), limits.angles_of(run.wanted_trace)
+        rotation, translation = run.weighed
         driven = (rotation >= limits.DRIVEN) & (translation >= limits.DRIVEN) & ~run.joint_space
         may = driven | led  # bodies that are led are kinematic, so their weight is 0 meanwhile
         far = driven & (angles > limits.FAR)
-        if not far.any() and not led.any():
-            self._off[:], self._leading = 0.0, False
-            return
         self._off = np.where(far, self._off + seconds, 0.0)
         due = far & (self._off >= limits.LASTS - 1e-9)
+        if not due.any() and not led.any():
+            self._leading = False
+            return
         over = self._thrown_over(run, np.flatnonzero(due)) if due.any() else due
         self._off[due] = 0.0  # bodies that only lag are checked again later, because checking limits takes time
         self._seconds[led] += seconds

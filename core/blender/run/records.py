@@ -9,6 +9,7 @@ import json
 import math
 import zlib
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -159,23 +160,24 @@ def record_of(obj, frame: int) -> Record | None:
         text = settings.recovery.record
         if not text or not scene.active_ragdoll.cache_is_ours or frame > world.last_good(scene):
             return None
-        known = STATE.records.get(obj.name)
-        if known is None or known[0] != text:
-            known = STATE.records[obj.name] = (text, _read(obj, text))
-        return known[1]
+        found, trouble = _read(text)
+        if trouble:
+            name = obj.name
+            STATE.warn(name, f"The record of the recovery of '{name}' is damaged, simulate again: {trouble}")
+        return found
     run = STATE.runs.get(scene.name)
     found = recovery_of(obj)
     stepping = run is not None and run.frame is not None and frame == run.frame + 1
     return found.record if found is not None and (stepping or run.shows(frame)) else None
 
 
-def _read(obj, text: str) -> Record | None:
-    """The record in a text; a damaged one is told once and counts as none."""
+@lru_cache(maxsize=32)
+def _read(text: str) -> tuple[Record | None, str]:
+    """The record in a text; of a damaged one why there is none."""
     try:
-        return Record.from_text(text)
+        return Record.from_text(text), ""
     except ValueError as error:
-        STATE.warn(obj.name, f"The record of the recovery of '{obj.name}' is damaged, simulate again: {error}")
-        return None
+        return None, str(error)
 
 
 def phase_of(obj) -> str:
@@ -192,10 +194,8 @@ def phase_of(obj) -> str:
 def store_records(run) -> None:
     """Store a run's records in the file, beside its baked cache."""
     with STATE.writing():
-        for name, recovery in run.effect("recovery").by_name.items():
-            text = recovery.record.to_text()
-            recovery.character.obj.active_ragdoll.recovery.record = text
-            STATE.records.pop(name, None)
+        for recovery in run.effect("recovery").by_name.values():
+            recovery.character.obj.active_ragdoll.recovery.record = recovery.record.to_text()
 
 
 # ---- what graphs and balance read ------------------------------------------------------------------------------------
@@ -267,18 +267,23 @@ def push_at(obj, scene, frame: int, legs) -> tuple[str, Push]:
         blow = complex(*(sum(impulses)[:2] / character.mass).tolist()) if impulses else 0j
         pull = 0j if impulses else _pull(run, character, legs)
         found = {"PUSH": [blow.real, blow.imag, pull.real, pull.imag]} if blow or pull else {}
+        recovery = run.effect("recovery").by_name.get(character.name)
+        if recovery is not None and recovery.left[0] == run.frame:
+            found["LEFT"] = recovery.left[1]
         phase = _phase(run, character)
         return found | ({"PHASE": phase} if STATES[phase] != ACTIVE else {})
 
     found = _kept(obj, scene, frame, measured)
     x, y, pull_x, pull_y = found.get("PUSH", (0.0, 0.0, 0.0, 0.0))
-    return STATES[int(found.get("PHASE", STATES.index(ACTIVE)))], Push(complex(x, y), complex(pull_x, pull_y))
+    turn, *way = found.get("LEFT", (None, 0.0, 0.0, 0.0))
+    left = None if turn is None else (turn, complex(*way[:2]), way[2])
+    return STATES[int(found.get("PHASE", STATES.index(ACTIVE)))], Push(complex(x, y), complex(pull_x, pull_y), left)
 
 
 def _pull(run, character, legs) -> complex:
     """Acceleration with which the hip follows its masses, which something holds off their place [m/s^2]."""
     rows = character.rows
-    hits = next((own for own in run.effect("hits").characters if own.character is character), None)
+    hits = run.effect("hits").by_name.get(character.name)
     driven = np.maximum(*run.weights())[rows].tolist()
     borne = [weight for bone, weight in zip(character.bone_names, driven, strict=True) if bone in legs]
     if run.frame <= run.first or min(borne, default=0.0) < 0.1 or (hits is not None and hits.factors.min() < 1.0):

@@ -23,7 +23,7 @@ from ...motion.get_up.plan import SHORTEST, Manner, NoRoom
 from ...motion.getting_up import Passage
 from ...motion.stack import LocalPose
 from ...ragdoll.recovery import states, tone
-from ...ragdoll.recovery.transitions import Landmarks, smooth_step
+from ...ragdoll.recovery.transitions import Landmarks, Reroot, smooth_step
 from ...skeleton import Skeleton
 from ..physics import ground, world
 from ..rig.armature import anatomy_of, array_of, pose_matrices
@@ -66,6 +66,7 @@ class Recovery:
         # Poses shown, played by the character's own animation, given by a passage; and its object's world matrix.
         self._shown, self.played, self.given, self.worlds = Notes(), Notes(), Notes(), Notes()
         self._pelvis_body = _pelvis_body(character)
+        self.left = None, ()  # frame from which it walks back, and where it stands then; see `balance.Push`
         first, last = world.shot_range(scene)
         group = character.obj.active_ragdoll.recovery
         self.events, notes = effect_settings.events_of(group, first, last)
@@ -266,7 +267,15 @@ class Recovery:
             return
         skeleton = self.character.motion.rig.skeleton
         poses = [pose_space.compose_matrices(*pose.model(skeleton)) for pose in self.given.pair(frame)]
-        self._go_on(frame, scene, poses, "", passage.move if passage.planned is not None else None)
+        move = passage.move if passage.planned is not None else None
+        group = self.character.obj.active_ragdoll.balance
+        if move is not None and group.enabled and group.return_to_path == balance.WALK_BACK:
+            # Balance takes over where it stands, and walks it back.
+            self.left = frame, [2.0 * math.atan2(move.rotation[3], move.rotation[0]), *map(float, move.shift)]
+            place = self.worlds[frame]
+            back = np.linalg.solve(move.matrix() @ place, place)
+            poses, move = [back @ pose for pose in poses], Reroot(quaternion.identity(), np.zeros(3))
+        self._go_on(frame, scene, poses, "", move)
 
     def _go_on(self, frame: int, scene, shown: list, action: str, move=None, least: float = 0.0) -> None:
         rig = self.character.motion.rig

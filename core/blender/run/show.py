@@ -110,7 +110,6 @@ def stop_showing(scene) -> None:
     for obj in pose_stack.characters(scene):
         obj.active_ragdoll.property_unset("seen")
     for obj in active_ragdolls(scene):
-        STATE.records.pop(obj.name, None)
         if obj.active_ragdoll.recovery.record:
             obj.active_ragdoll.recovery.property_unset("record")
             source.set_influence(obj, obj.active_ragdoll.physics_blend)

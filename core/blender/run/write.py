@@ -63,9 +63,8 @@ def place(run: Run, kind: str, matrices: np.ndarray, only: np.ndarray | None = N
                 objects.foreach_set(name, now.ravel())
             continue
         objects.foreach_set("matrix_basis", mine.ravel())
-        exact = np.empty_like(mine)
-        objects.foreach_get("matrix_basis", exact.ravel())
-        objects.foreach_set("matrix_world", exact.ravel())
+        objects.foreach_get("matrix_basis", mine.ravel())
+        objects.foreach_set("matrix_world", mine.ravel())
 
 
 def put(run: Run, helper, matrix) -> None:
@@ -227,5 +226,5 @@ def _limits(run: Run, scene) -> tuple:
     distance = np.linalg.norm(run.command[:, :3, 3] - run.body[:, :3, 3], axis=1)
     distance, run.distance = distance + 0.5 * np.maximum(distance - run.distance, 0.0), distance
     fall = 0.5 * max(scene.gravity.length, 1e-6) * (1.0 / scene_fps(scene)) ** 2
-    angle = limits.angles_off(run.body, run.command)
+    angle = limits.angles_of(np.einsum("mij,mij->m", run.body[:, :3, :3], run.command[:, :3, :3]))
     return (run.numbers["max_force"], distance, fall), (run.numbers["max_torque"], angle, fall / run.gyration_radius)

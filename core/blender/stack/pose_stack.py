@@ -104,7 +104,7 @@ class PoseStack:
         after, states, failed = stack.run(self.entries, self.rig, before, reader, states, reader.seconds)
         self.messages = self.problems | failed
         changed = np.zeros(len(skeleton), dtype=bool)
-        for name in ("positions", "rotations", "scales"):
+        for name in ("positions", "rotations", "scales") if after is not before else ():
             changed |= np.any(getattr(after, name) != getattr(before, name), axis=-1)
         if changed.any():
             self._touched |= changed

@@ -103,8 +103,7 @@ def _take_away(obj) -> None:
     own = all(other.motion_collection != collection for other in others)
     with STATE.writing():
         if own:
-            bpy.data.objects.remove(settings.target_armature)
-            remove_collections([collection], scene)
+            remove_collections([collection], scene, {settings.target_armature})
         let_go(obj, with_source=not settings.is_ragdoll)
     if not settings.is_ragdoll:
         drop_source_scene(scene)
@@ -167,18 +166,16 @@ def remove(obj, what: str) -> None:
     drop_if_idle(obj)
 
 
-def move(obj, what: str, step: int) -> bool:
-    """Move the active item up (-1) or down (1); whether there was room."""
+def move(obj, what: str, step: int) -> None:
+    """Move the active item up (-1) or down (1), where there is room."""
     owner = owner_of(obj, what)
     index = -1 if owner is None else lists.active_index(owner, what)
-    if index < 0 or not 0 <= index + step < len(list_of(obj, what)):
-        return False
-    lists.move_item(owner, what, index, index + step)
-    return True
+    if index >= 0 and 0 <= index + step < len(list_of(obj, what)):
+        lists.move_item(owner, what, index, index + step)
 
 
-def move_kind(obj, kind: str, step: int) -> bool:
-    """Let a kind of entry act one place earlier (-1) or later (1); whether there was room.
+def move_kind(obj, kind: str, step: int) -> None:
+    """Let a kind of entry act one place earlier (-1) or later (1), where there is room.
 
     Raises RagdollError: no such kind.
     """
@@ -187,7 +184,7 @@ def move_kind(obj, kind: str, step: int) -> bool:
         raise RagdollError(f"There is no kind of entry '{kind}': it must be one of {', '.join(entries.movable())}")
     index = order.index(kind)
     if not 0 <= index + step < len(order):
-        return False
+        return
     order[index], order[index + step] = order[index + step], order[index]
     items = obj.active_ragdoll.motion_order
     items.clear()
@@ -195,7 +192,6 @@ def move_kind(obj, kind: str, step: int) -> bool:
         for name in order:
             items.add().kind = name
     runtime.settings_changed(obj)
-    return True
 
 
 # ---- layers, blend spaces, graph ------------------------------------------------------------------------------------
@@ -386,8 +382,8 @@ NAME = "Look-at"
 AHEAD = 1.5  # of the character's height: how far in front of it a new target stands
 
 
-# What was set up: the chain's place in the list, its number of entries, the feet, the target, and notes for the user.
-LookAtMade = namedtuple("LookAtMade", ("index", "entries", "feet", "target", "notes"))
+# What was set up: the chain's number of entries, the feet, the target, and notes for the user.
+LookAtMade = namedtuple("LookAtMade", ("entries", "feet", "target", "notes"))
 
 
 def set_up_look_at(obj, scene, target=None) -> LookAtMade:
@@ -424,7 +420,7 @@ def set_up_look_at(obj, scene, target=None) -> LookAtMade:
             chain.target = _new_target(obj, scene, rig, found.entries[0])
     runtime.settings_changed(obj)
     feet = [rig.name(foot) for foot, _count in found.legs]
-    return LookAtMade(settings.active_look_at, len(chain.entries), feet, chain.target, found.notes)
+    return LookAtMade(len(chain.entries), feet, chain.target, found.notes)
 
 
 def _fill(chain, rig, entries, limit_from: str) -> None:

@@ -245,7 +245,6 @@ def gaps(children, parents, in_child, in_parent) -> np.ndarray:
     return (children @ in_child - parents @ in_parent)[..., :3, 3]
 
 
-def angles_off(body: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Angles [m] (rad) between the axes of rigid matrices [m, 4, 4]."""
-    cosine = 0.5 * (np.einsum("mij,mij->m", body[:, :3, :3], wanted[:, :3, :3]) - 1.0)
-    return np.arccos(np.clip(cosine, -1.0, 1.0))
+def angles_of(traces: np.ndarray) -> np.ndarray:
+    """Angles [m] (rad) of rotations with some traces [m]."""
+    return np.arccos(np.clip(0.5 * (traces - 1.0), -1.0, 1.0))
