@@ -302,10 +302,8 @@ def add_sample(space, action, slot: str = ""):
 
     Raises RagdollError: a wrong axis.
     """
-    places = []
-    for axis in axes_of(space):
-        value = axis.preview if space.show_preview else axis.value
-        places.append(axis_of(axis).snapped(min(max(value, axis.minimum), axis.maximum)))
+    at = [(axis, axis.preview if space.show_preview else axis.value) for axis in axes_of(space)]
+    places = [axis_of(axis).snapped(min(max(value, axis.minimum), axis.maximum)) for axis, value in at]
     free = _free_place(space, places)
     sample = lists.add_item(space, "samples")
     sample.x, sample.y = free[0], free[1] if len(free) > 1 else 0.0
