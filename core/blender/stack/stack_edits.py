@@ -13,7 +13,7 @@ from ...motion.look_at.chain import from_roles
 from .. import runtime
 from ..physics import build, built, source
 from ..physics.helpers import armature_copy, copy_locally
-from ..physics.remove import drop_source_scene, remove_collections
+from ..physics.remove import drop_source_scenes, remove_collections
 from ..rig import action_channels, armature
 from ..rig.armature import anatomy_of, check_armature, refuse_baked
 from ..runtime import STATE
@@ -106,7 +106,7 @@ def _take_away(obj) -> None:
             remove_collections([collection], scene, {settings.target_armature})
         let_go(obj, with_source=not settings.is_ragdoll)
     if not settings.is_ragdoll:
-        drop_source_scene(scene)
+        drop_source_scenes()
 
 
 def drop_if_idle(obj) -> None:
