@@ -1,5 +1,7 @@
 """The explicit, ordered list of what the extension registers."""
 
+from contextlib import ExitStack
+
 import bpy
 
 from . import operators, panels
@@ -10,26 +12,33 @@ from .core.blender.settings import object as settings
 from .core.blender.stack import pose_stack
 from .operators import command_line
 
-_command = []
 _classes = []
+_undo = ExitStack()  # what takes back what was registered, in the reverse order
 
 
 def register() -> None:
     """Classes first, then the settings that point at them, then handlers and the command."""
     settings.take_registries()
     _classes.extend((preferences.ActiveRagdollPreferences, *settings.classes(), *operators.CLASSES, *panels.classes()))
+    _undo.callback(_classes.clear)
     for cls in _classes:
         bpy.utils.register_class(cls)
-    settings.add_settings()
+        _undo.callback(bpy.utils.unregister_class, cls)
+    for owner, group in settings.OWNERS.items():  # values stay in the file when the groups are detached
+        owner.active_ragdoll = declare.settings(group, "Active Ragdoll", options=None)
+        _undo.callback(delattr, owner, "active_ragdoll")
     preferences.recolor()
     languages.add()
+    _undo.callback(languages.remove)
     bpy.utils.register_manual_map(manual_map)
+    _undo.callback(bpy.utils.unregister_manual_map, manual_map)
     declare.show_stack_later = pose_stack.show_when_idle
-    panels.overlay.add()
-    panels.additions.add()
+    panels.overlay.add(_undo)
+    panels.additions.add(_undo)
     handlers.add()
-    if hasattr(bpy.utils, "register_cli_command"):
-        _command.append(bpy.utils.register_cli_command("active_ragdoll", command_line.run))
+    _undo.callback(handlers.remove)
+    _undo.callback(handlers.leave_worlds)
+    _undo.callback(bpy.utils.unregister_cli_command, bpy.utils.register_cli_command("active_ragdoll", command_line.run))
 
 
 def manual_map() -> tuple[str, tuple]:
@@ -48,15 +57,5 @@ def manual_map() -> tuple[str, tuple]:
 
 
 def unregister() -> None:
-    """The reverse order of `register`; ragdolls in open files stay and show their animation."""
-    while _command:
-        bpy.utils.unregister_cli_command(_command.pop())
-    handlers.leave_worlds()
-    handlers.remove()
-    panels.additions.remove()
-    panels.overlay.remove()
-    bpy.utils.unregister_manual_map(manual_map)
-    languages.remove()
-    settings.remove_settings()
-    while _classes:
-        bpy.utils.unregister_class(_classes.pop())
+    """The reverse of `register`; ragdolls in open files stay and show their animation."""
+    _undo.close()

@@ -2,7 +2,7 @@
 
 Local space (`_ls`) is relative to the parent bone, for a root to the armature; model space (`_ms`) is the armature's.
 Leading axes (`...`) are characters, frames or both. All work is done level by level for all bones of a level and the
-whole batch at once. float32 inputs give float32 results, anything else is computed in float64.
+whole batch at once.
 
 Scale. Transforms as position, rotation and scale cannot express the shear that a non-uniform scale followed by a
 rotation makes. As in game engines the model scale is the componentwise product along the chain:
@@ -31,9 +31,9 @@ def local_to_model(
 
     Positions are [..., n, 3] in level order, rotations [..., n, 4] unit quaternions (w, x, y, z), scales [..., n, 3].
     """
-    positions = quaternion.as_float(positions_ls).copy()
+    positions = np.asarray(positions_ls, dtype=float).copy()
     rotations = local_to_model_rotations(skeleton, rotations_ls)
-    scales = quaternion.as_float(scales_ls).copy()
+    scales = np.asarray(scales_ls, dtype=float).copy()
     for above, level, parents in skeleton.level_steps:
         place, turn, size = (values[..., above, :].take(parents, -2) for values in (positions, rotations, scales))
         positions[..., level, :] = place + quaternion.rotate(turn, size * positions[..., level, :])
@@ -43,7 +43,7 @@ def local_to_model(
 
 def local_to_model_rotations(skeleton: Skeleton, rotations_ls: ArrayLike) -> np.ndarray:
     """Model-space rotations [..., n, 4] of local ones."""
-    rotations = quaternion.as_float(rotations_ls)
+    rotations = np.asarray(rotations_ls, dtype=float)
     if rotations.ndim == 2:
         return _accumulate_one(skeleton, rotations)
     model = rotations.copy()
@@ -56,7 +56,7 @@ def local_to_model_rotations(skeleton: Skeleton, rotations_ls: ArrayLike) -> np.
 
 def model_to_local_rotations(skeleton: Skeleton, rotations_ms: ArrayLike) -> np.ndarray:
     """Local rotations [..., n, 4] of model-space ones."""
-    rotations = quaternion.as_float(rotations_ms)
+    rotations = np.asarray(rotations_ms, dtype=float)
     roots = skeleton.root_count
     rotations_ls = rotations.copy()
     parents = rotations.take(skeleton.parents[roots:], axis=-2)
@@ -69,7 +69,7 @@ def local_to_model_matrices(skeleton: Skeleton, matrices_ls: ArrayLike) -> np.nd
 
     Exact for every transform, sheared ones too.
     """
-    matrices_ls = quaternion.as_float(matrices_ls)
+    matrices_ls = np.asarray(matrices_ls, dtype=float)
     matrices_ms = np.empty_like(matrices_ls, order="C")
     roots = slice(0, skeleton.root_count)
     matrices_ms[..., roots, :, :] = matrices_ls[..., roots, :, :]
@@ -84,7 +84,7 @@ def model_to_local_matrices(skeleton: Skeleton, matrices_ms: ArrayLike) -> np.nd
 
     Raises RagdollError: the matrix of a bone with children has no inverse; names the bone.
     """
-    matrices_ms = quaternion.as_float(matrices_ms)
+    matrices_ms = np.asarray(matrices_ms, dtype=float)
     matrices_ls = matrices_ms.copy()
     with_children = np.unique(skeleton.parents[skeleton.root_count :])
     if not len(with_children):
@@ -109,13 +109,12 @@ def affine(linear, position=0.0) -> np.ndarray:
 
 def compose_matrices(positions: ArrayLike, rotations: ArrayLike, scales: ArrayLike | None = None) -> np.ndarray:
     """Matrices [..., 4, 4] = translation * rotation * scale from [..., 3], [..., 4] and [..., 3] or None."""
-    positions = np.asarray(positions)
+    positions = np.asarray(positions, dtype=float)
     linear = quaternion.to_matrix(rotations)
     if scales is not None:
         linear = linear * np.asarray(scales)[..., None, :]
     lead = np.broadcast_shapes(positions.shape[:-1], linear.shape[:-2])
-    dtype = np.float32 if positions.dtype == linear.dtype == np.float32 else np.float64
-    matrices = np.zeros((*lead, 4, 4), dtype)
+    matrices = np.zeros((*lead, 4, 4))
     matrices[..., :3, :3] = linear
     matrices[..., :3, 3] = positions
     matrices[..., 3, 3] = 1
@@ -129,14 +128,12 @@ def decompose_matrices(matrices: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.
     linear part must be perpendicular, since shear has no place in the result; the rotation is that of the
     first two columns otherwise. A column of length 0 is replaced by the perpendicular of the two others.
     """
-    matrices = np.asarray(matrices)
-    if matrices.dtype != np.float32:
-        matrices = matrices.astype(np.float64)
+    matrices = np.asarray(matrices, dtype=float)
     # Components apart, [3 rows, 3 columns, ...]: many short sums along the last axis take longer.
     columns = np.moveaxis(matrices[..., :3, :3], (-2, -1), (0, 1)).copy()
     lengths = _length_first(columns)
     x, y, z = columns.swapaxes(0, 1)
-    signs = np.where(_dot_first(x, _cross_first(y, z)) < 0, -1, 1).astype(matrices.dtype)
+    signs = np.where(_dot_first(x, _cross_first(y, z)) < 0, -1.0, 1.0)
     scales = np.moveaxis(lengths * signs, 0, -1).copy()
     x, y, z = (columns * (signs / np.where(lengths == 0, 1, lengths))).swapaxes(0, 1)
     flat = not scales.all()

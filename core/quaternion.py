@@ -1,8 +1,7 @@
 """Batched rotations as quaternions.
 
 Every quaternion array has the shape [..., 4] with the components (w, x, y, z), as in `mathutils`; leading
-axes are broadcast. float32 input gives float32 results, anything else is computed in float64. Products apply
-their right factor first: `rotate(multiply(a, b), v) == rotate(a, rotate(b, v))`.
+axes are broadcast. Products apply their right factor first: `rotate(multiply(a, b), v) == rotate(a, rotate(b, v))`.
 
 Inputs are taken to be of unit length unless a function says otherwise. A zero quaternion is no rotation:
 `normalize` returns the identity for it, `multiply` keeps it zero, `rotate` returns the vector unchanged,
@@ -19,10 +18,9 @@ from numpy.typing import ArrayLike
 # sixth order), while a quotient of two vanishing numbers would not be.
 _SERIES_ANGLE = 1e-3
 
-_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-_CONJUGATE = {kind: np.array([1, -1, -1, -1], kind) for kind in _FLOATS}
-# The largest number below 1.
-_BELOW_ONE = {kind: np.nextafter(np.ones((), kind), np.zeros((), kind)) for kind in _FLOATS}
+_TINY = np.finfo(float).tiny
+_CONJUGATE = np.array([1.0, -1.0, -1.0, -1.0])
+_BELOW_ONE = np.nextafter(1.0, 0.0)
 
 # Numbers up to which the cost of a product is that of calling numpy; measured.
 _FEW = 1500
@@ -30,13 +28,7 @@ _FEW = 1500
 _OF = np.array([[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]])
 _SIGN = np.array([[1, -1, -1, -1], [1, 1, 1, -1], [1, -1, 1, 1], [1, 1, -1, 1]])
 # The same as a matrix [4, 16] that takes b to the factors of a, [k, j] in a row.
-_ENTRIES = {kind: (np.eye(4)[:, _OF] * _SIGN).reshape(4, 16).astype(kind) for kind in _FLOATS}
-
-
-def as_float(values: ArrayLike) -> np.ndarray:
-    """An array of float32 or float64: the former where it is given."""
-    array = np.asarray(values)
-    return array if array.dtype in _FLOATS else array.astype(np.float64)
+_ENTRIES = (np.eye(4)[:, _OF] * _SIGN).reshape(4, 16)
 
 
 def _components(array: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -50,7 +42,7 @@ def _length(vectors: np.ndarray) -> np.ndarray:
 def _unit(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Unit vectors and whether each vector had a length; vectors without one stay as they are."""
     length = _length(vectors)
-    usable = ~(length < np.finfo(length.dtype).tiny)  # written so that NaN counts as usable and is passed on
+    usable = ~(length < _TINY)  # written so that NaN counts as usable and is passed on
     return vectors / np.where(usable, length, 1)[..., None], usable
 
 
@@ -61,16 +53,16 @@ def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=-1)
 
 
-def identity(shape: tuple[int, ...] = (), dtype=np.float64) -> np.ndarray:
+def identity(shape: tuple[int, ...] = ()) -> np.ndarray:
     """Identity rotations of shape [*shape, 4]."""
-    result = np.zeros((*shape, 4), dtype)
+    result = np.zeros((*shape, 4))
     result[..., 0] = 1
     return result
 
 
 def multiply(a: ArrayLike, b: ArrayLike) -> np.ndarray:
     """Hamilton product a * b: the rotation b followed by the rotation a. Shapes [..., 4], broadcast."""
-    a, b = as_float(a), as_float(b)
+    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     if max(a.size, b.size) <= _FEW:
         return np.matmul(right_factors(b), a[..., None])[..., 0]  # two calls instead of thirty
     return np.stack(multiply_components(_components(a), _components(b)), axis=-1)
@@ -78,7 +70,7 @@ def multiply(a: ArrayLike, b: ArrayLike) -> np.ndarray:
 
 def right_factors(b: np.ndarray) -> np.ndarray:
     """Matrices [..., 4, 4] of float quaternions b [..., 4] that take a to a * b, which is linear in a."""
-    return np.matmul(b, _ENTRIES[b.dtype]).reshape(*b.shape, 4)
+    return np.matmul(b, _ENTRIES).reshape(*b.shape, 4)
 
 
 def multiply_components(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
@@ -95,19 +87,20 @@ def multiply_components(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> tup
 
 def conjugate(q: ArrayLike) -> np.ndarray:
     """The inverse of unit quaternions [..., 4]."""
-    q = as_float(q)
-    return q * _CONJUGATE[q.dtype]
+    return np.asarray(q, dtype=float) * _CONJUGATE
 
 
 def normalize(q: ArrayLike) -> np.ndarray:
     """Quaternions [..., 4] of any length, scaled to unit length; those of zero length become the identity."""
-    unit, usable = _unit(as_float(q))
-    return np.where(usable[..., None], unit, identity((), unit.dtype))
+    unit, usable = _unit(np.asarray(q, dtype=float))
+    return np.where(usable[..., None], unit, identity())
 
 
 def rotate(q: ArrayLike, v: ArrayLike) -> np.ndarray:
     """Vectors v [..., 3] turned by unit quaternions q [..., 4]; leading axes are broadcast."""
-    return np.stack(rotate_components(_components(as_float(q)), _components(as_float(v))), axis=-1)
+    return np.stack(
+        rotate_components(_components(np.asarray(q, dtype=float)), _components(np.asarray(v, dtype=float))), axis=-1
+    )
 
 
 def rotate_components(q: Sequence[np.ndarray], v: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
@@ -121,8 +114,8 @@ def rotate_components(q: Sequence[np.ndarray], v: Sequence[np.ndarray]) -> tuple
 
 def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> np.ndarray:
     """Rotations [..., 4] by angle [...] in radians about axis [..., 3] of any length; a zero axis: the identity."""
-    axis, usable = _unit(as_float(axis))
-    half = np.where(usable, axis.dtype.type(0.5) * as_float(angle), axis.dtype.type(0))
+    axis, usable = _unit(np.asarray(axis, dtype=float))
+    half = np.where(usable, 0.5 * np.asarray(angle, dtype=float), 0.0)
     return np.concatenate([np.cos(half)[..., None], np.sin(half)[..., None] * axis], axis=-1)
 
 
@@ -133,7 +126,7 @@ def from_matrix(matrix: ArrayLike) -> np.ndarray:
     each element (S. W. Shepperd, Quaternion from rotation matrix, 1978), so no angle is ill-conditioned.
     Scale and shear have to be removed before.
     """
-    m = as_float(matrix)
+    m = np.asarray(matrix, dtype=float)
     m00, m01, m02 = _components(m[..., 0, :])
     m10, m11, m12 = _components(m[..., 1, :])
     m20, m21, m22 = _components(m[..., 2, :])
@@ -151,7 +144,7 @@ def from_matrix(matrix: ArrayLike) -> np.ndarray:
 
 def to_matrix(q: ArrayLike) -> np.ndarray:
     """Rotation matrices [..., 3, 3] of unit quaternions [..., 4]."""
-    q = as_float(q)
+    q = np.asarray(q, dtype=float)
     w, x, y, z = _components(q)
     x2, y2, z2 = 2 * x, 2 * y, 2 * z
     xx, yy, zz = x * x2, y * y2, z * z2
@@ -163,7 +156,7 @@ def to_matrix(q: ArrayLike) -> np.ndarray:
 
 def from_rotation_vector(rotation_vector: ArrayLike) -> np.ndarray:
     """Rotations [..., 4] from rotation vectors [..., 3] in radians (axis times angle): the exponential map."""
-    r = as_float(rotation_vector)
+    r = np.asarray(rotation_vector, dtype=float)
     angle = _length(r)
     small = angle < _SERIES_ANGLE
     square = angle * angle
@@ -178,7 +171,7 @@ def to_rotation_vector(q: ArrayLike) -> np.ndarray:
     q and -q are the same rotation and give the same vector, but for half turns (w = 0), whose axis may point
     either way.
     """
-    q = as_float(q)
+    q = np.asarray(q, dtype=float)
     q = np.where(q[..., :1] < 0, -q, q)
     w, vector = q[..., 0], q[..., 1:]
     sine = _length(vector)
@@ -195,7 +188,7 @@ def slerp(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> np.ndarray:
 
     With a and b half a turn apart both arcs are equally long; the one through +b is taken.
     """
-    a, b = as_float(a), as_float(b)
+    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     of_a, of_b = _shares_of_ends(np.add.reduce(a * b, axis=-1, keepdims=True), t)
     return of_a * a + of_b * b
 
@@ -209,8 +202,8 @@ def _shares_of_ends(cosine: np.ndarray, t: ArrayLike) -> tuple[np.ndarray, np.nd
     shares are 0 and 1 to the bit. Where `cosine`, that of the angle between a and b [..., 1], is negative, the arc goes
     to -b.
     """
-    t = np.asarray(t, dtype=cosine.dtype)
-    angle = np.arccos(np.minimum(np.abs(cosine), _BELOW_ONE[cosine.dtype]))
+    t = np.asarray(t, dtype=float)
+    angle = np.arccos(np.minimum(np.abs(cosine), _BELOW_ONE))
     done = angle * (t[..., None] if t.ndim else t)
     sine = np.sin(angle)
     return np.sin(angle - done) / sine, np.sin(done) / np.copysign(sine, cosine)
@@ -222,7 +215,7 @@ def power(q: ArrayLike, t: ArrayLike) -> np.ndarray:
     The identity at t = 0 and q or -q at t = 1, both to the bit. t may be negative or above 1; rounding then grows with
     its square. The axis of a half turn (w = 0) is the one that q has.
     """
-    q = as_float(q)
+    q = np.asarray(q, dtype=float)
     of_identity, of_q = _shares_of_ends(q[..., :1], t)
     result = of_q * q
     result[..., :1] += of_identity
@@ -235,11 +228,11 @@ def weighted_mean(q: ArrayLike, weights: ArrayLike) -> np.ndarray:
     Signs are taken to be those on the near side of the first quaternion that has a weight, so that two are blended on
     the shortest arc. A weight that is the only one gives its quaternion to the bit; no weight at all the identity.
     """
-    q = as_float(q)
-    weights = np.asarray(weights, dtype=q.dtype)
+    q = np.asarray(q, dtype=float)
+    weights = np.asarray(weights, dtype=float)
     active = weights.nonzero()[0]
     if len(active) < 2:
-        return q[active[0]].copy() if len(active) else identity(q.shape[1:-1], q.dtype)
+        return q[active[0]].copy() if len(active) else identity(q.shape[1:-1])
     if len(active) < len(q):
         q, weights = q[active], weights[active]
     weights = weights.reshape(-1, *(1,) * (q.ndim - 1))
@@ -254,19 +247,19 @@ def shortest_arc(u: ArrayLike, v: ArrayLike) -> np.ndarray:
     Lengths do not matter. Exact to rounding for parallel and for antiparallel directions too; for the latter
     the axis is some vector perpendicular to u. If u or v has no length: the identity.
     """
-    u, v = np.broadcast_arrays(as_float(u), as_float(v))
+    u, v = np.broadcast_arrays(np.asarray(u, dtype=float), np.asarray(v, dtype=float))
     (u, u_usable), (v, v_usable) = _unit(u), _unit(v)
     difference, total = v - u, v + u
     # u x v, but from the small one of v - u and v + u, which is exact, so that the direction survives.
     opposed = np.sum(u * v, axis=-1, keepdims=True) < 0
     axis, has_axis = _unit(cross(u, np.where(opposed, total, difference)))
     least = np.argmin(np.abs(u), axis=-1)
-    some_perpendicular, _ = _unit(cross(u, np.eye(3, dtype=u.dtype)[least]))
+    some_perpendicular, _ = _unit(cross(u, np.eye(3)[least]))
     axis = np.where(has_axis[..., None], axis, some_perpendicular)
     axis, _ = _unit(axis - u * np.sum(u * axis, axis=-1, keepdims=True))
     # Half the angle has the cosine |u + v| / 2 and the sine |u - v| / 2.
     q = np.concatenate([0.5 * _length(total)[..., None], 0.5 * _length(difference)[..., None] * axis], axis=-1)
-    return np.where((u_usable & v_usable)[..., None], q, identity((), q.dtype))
+    return np.where((u_usable & v_usable)[..., None], q, identity())
 
 
 def angle_between(a: ArrayLike, b: ArrayLike) -> np.ndarray:
@@ -281,8 +274,8 @@ def swing_twist(q: ArrayLike, axis: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     The swing's axis is perpendicular to `axis`, which may have any length but zero. Both come with w >= 0 (the short
     way round), so their product is q or -q. A swing by half a turn leaves the twist undefined; it is the identity then.
     """
-    q = as_float(q)
-    axis, _ = _unit(as_float(axis))
+    q = np.asarray(q, dtype=float)
+    axis, _ = _unit(np.asarray(axis, dtype=float))
     q = np.where(q[..., :1] < 0, -q, q)
     along = np.sum(q[..., 1:] * axis, axis=-1, keepdims=True)
     w = np.broadcast_to(q[..., :1], along.shape)
@@ -295,9 +288,9 @@ def ensure_continuity(q: ArrayLike) -> np.ndarray:
 
     The rotations stay the same, the first frame's signs too. Do this before interpolating or writing keys.
     """
-    q = as_float(q)
+    q = np.asarray(q, dtype=float)
     if len(q) < 2:
         return q.copy()
     flips = np.where(np.sum(q[1:] * q[:-1], axis=-1) < 0, -1, 1)
     signs = np.concatenate([np.ones_like(flips[:1]), np.cumprod(flips, axis=0)])
-    return q * signs[..., None].astype(q.dtype)
+    return q * signs[..., None]

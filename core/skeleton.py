@@ -98,6 +98,14 @@ def path_to_root(parents, row: int) -> list:
     return result
 
 
+def descends(parents) -> np.ndarray:
+    """Whether each one of a tree hangs on, or is, another [m, m]: row the ancestor, column the descendant."""
+    result = np.zeros((len(parents), len(parents)), dtype=bool)
+    for i in range(len(parents)):
+        result[path_to_root(parents, i), i] = True
+    return result
+
+
 def depths(parents) -> np.ndarray:
     """How many are above each one of a tree [m]; `parents` as in `from_the_roots`."""
     result = np.zeros(len(parents), dtype=int)

@@ -10,19 +10,20 @@ from ..core.errors import RagdollError
 
 
 class OnArmature:
-    """An operator on the active armature. A class that uses it states what it `requires` of the armature.
+    """An operator on the active armature. A class states what it `requires` of the armature beside what its base does.
 
-    ACTIVE_RAGDOLL_OT_add_hit is `active_ragdoll.add_hit`, labelled "Add Hit" unless the class states a label.
+    ACTIVE_RAGDOLL_OT_add_hit is `active_ragdoll.add_hit`, labelled "Add Hit" unless the class states a `label`.
     """
 
     bl_options = {"REGISTER", "UNDO"}
     requires = ()  # requirements of core.blender.interface, beside there being an armature
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, label: str = "", requires: tuple = ()) -> None:
+        cls.requires = (*cls.requires, *requires)
         name = cls.__name__.partition("_OT_")[2]
         if name:
             cls.bl_idname = f"active_ragdoll.{name}"
-            cls.bl_label = cls.__dict__.get("bl_label") or name.replace("_", " ").title()
+            cls.bl_label = label or name.replace("_", " ").title()
             cls.bl_description = " ".join((cls.__doc__ or "").split())  # one line, as catalogues have it
 
     @classmethod
@@ -74,6 +75,14 @@ class Operator(OnArmature):
         if text:
             self.tell("INFO", text)
         return {"FINISHED"}
+
+
+class OnRagdoll(Operator, requires=(interface.ragdoll, interface.unbaked)):
+    """Acts on a ragdoll that is not baked."""
+
+
+class Unbaked(Operator, requires=(interface.unbaked,)):
+    """Acts on an armature whose result is not baked."""
 
 
 def choice(name: str, description: str, *items: tuple, **options):

@@ -10,7 +10,7 @@ from ..core.blender.languages import translated
 from ..core.blender.physics import body_objects, build, built
 from ..core.blender.tools import bone_tools
 from ..core.errors import RagdollError, named
-from .base import Operator, leave_modal
+from .base import OnRagdoll, Operator, Unbaked, choice, leave_modal
 
 KIND_ITEMS = (
     ("BOTH", "Both", "Rotation and translation"),
@@ -24,20 +24,19 @@ PRESET_ITEMS = (
     ("RIGID", "Rigid", "Every bone at full weight"),
 )
 SPREADS = (
-    ("SET", "Set", "The value on all selected bones"),
-    ("CHAIN", "Chain", "Evenly from the active bone to the other selected one on its chain"),
+    ("SET", "Set Selected", "The value on all selected bones"),
+    ("CHAIN", "Along Chain", "Evenly from the active bone to the other selected one on its chain"),
     ("DOWN", "Falloff Down", "The active bone, and those below it less and less"),
     ("UP", "Falloff Up", "The active bone, and those above it less and less"),
     ("COPY", "Copy", "The active bone's weights on the selected ones"),
     ("MIRROR", "Mirror", "The selected bones' weights on the other side"),
 )
+POSED = interface.requirement("Select the other bones in Pose Mode", lambda obj: obj.mode == "POSE")
 TRAVEL = 300.0  # [px] of the mouse for the whole range
 
 
-class BoneOperator(Operator):
+class BoneOperator(Operator, requires=(interface.not_in_edit_mode, interface.unbaked, interface.bone)):
     """Acts on the active or the selected bones of the active armature."""
-
-    requires = (interface.not_in_edit_mode, interface.unbaked, interface.bone)
 
 
 # ---- settings -------------------------------------------------------------------------------------------------------
@@ -63,14 +62,10 @@ class Groups:
             column.prop(self, name)
 
 
-class ACTIVE_RAGDOLL_OT_copy_to_selected(Groups, BoneOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_copy_to_selected(
+    Groups, BoneOperator, bpy.types.Operator, label="Copy to Selected", requires=(POSED,)
+):
     """Give the selected bones the settings of the active one, in each bone's own frame"""
-
-    bl_label = "Copy to Selected"
-    requires = (
-        *BoneOperator.requires,
-        interface.requirement("Select the other bones in Pose Mode", lambda obj: obj.mode == "POSE"),
-    )
 
     size: BoolProperty(name="Size", description="Size and place that were set by hand", default=False)
 
@@ -83,20 +78,16 @@ class ACTIVE_RAGDOLL_OT_copy_to_selected(Groups, BoneOperator, bpy.types.Operato
         return f"Copied '{name}' to {named(others)}"
 
 
-class ACTIVE_RAGDOLL_OT_mirror_settings(Groups, BoneOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_mirror_settings(Groups, BoneOperator, bpy.types.Operator, label="Mirror"):
     """Give the bones on the other side the settings of the selected ones, limits and bodies mirrored"""
-
-    bl_label = "Mirror"
 
     def act(self, _context, obj):
         pairs = bone_tools.mirror(obj, interface.selected_bones(obj), self.groups("mirror"))
         return f"Mirrored to {named([other for _name, other in pairs])}"
 
 
-class ACTIVE_RAGDOLL_OT_reset_bone(BoneOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_reset_bone(BoneOperator, bpy.types.Operator, label="Reset"):
     """Shape, size, mass, joint and limits of the selected bones become automatic again"""
-
-    bl_label = "Reset"
 
     def act(self, _context, obj):
         names = interface.selected_bones(obj)
@@ -118,10 +109,8 @@ class ACTIVE_RAGDOLL_OT_select_bone(Operator, bpy.types.Operator):
 
 
 # ---- bodies ---------------------------------------------------------------------------------------------------------
-class ACTIVE_RAGDOLL_OT_adopt_body(BoneOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_adopt_body(BoneOperator, bpy.types.Operator, label="Set Size by Hand"):
     """Take the body as it stands for the bone's own size and place, to be changed as numbers"""
-
-    bl_label = "Set Size by Hand"
 
     def act(self, _context, obj):
         name = interface.active_bone(obj).name
@@ -131,10 +120,8 @@ class ACTIVE_RAGDOLL_OT_adopt_body(BoneOperator, bpy.types.Operator):
         body_objects.adopt_body(obj, part)
 
 
-class ACTIVE_RAGDOLL_OT_edit_bodies(Operator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_edit_bodies(OnRagdoll, bpy.types.Operator):
     """Show the bodies in bind pose, to be moved, scaled or edited; once more keeps the edits. Physics rests"""
-
-    requires = (interface.ragdoll, interface.unbaked)
 
     def act(self, context, obj):
         layer = context.view_layer
@@ -162,15 +149,11 @@ def _changed(names) -> str:
     return f"Weights of {named(names)}" if names else "No weight changed"
 
 
-class ACTIVE_RAGDOLL_OT_weight_preset(Operator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_weight_preset(Unbaked, bpy.types.Operator):
     """Set the weights of all bones of the selected characters from a preset; keyed weights win over it"""
 
-    requires = (interface.unbaked,)
-
     preset: EnumProperty(name="Preset", items=PRESET_ITEMS)
-    side: EnumProperty(
-        name="Side", items=((roles.LEFT, "Left", "The left arm"), (roles.RIGHT, "Right", "The right arm"))
-    )
+    side: choice("Side", "", (roles.LEFT, "Left", "The left arm"), (roles.RIGHT, "Right", "The right arm"))
 
     def draw(self, _context):
         self.layout.prop(self, "preset")
@@ -183,11 +166,8 @@ class ACTIVE_RAGDOLL_OT_weight_preset(Operator, bpy.types.Operator):
         return _changed(names)
 
 
-class ACTIVE_RAGDOLL_OT_copy_weights(Operator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_copy_weights(Unbaked, bpy.types.Operator, label="To Selected Characters"):
     """Give the other selected characters the weights and the physics blend of the active one; keyed ones win"""
-
-    bl_label = "To Selected Characters"
-    requires = (interface.unbaked,)
 
     @classmethod
     def why_not(cls, context):
@@ -228,10 +208,8 @@ class ACTIVE_RAGDOLL_OT_spread_weights(BoneOperator, bpy.types.Operator):
         return _changed(bone_tools.spread_weights(obj, bone, interface.selected_bones(obj), *how))
 
 
-class ACTIVE_RAGDOLL_OT_drag_weights(BoneOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_drag_weights(BoneOperator, bpy.types.Operator, label="Slide Weights"):
     """Move the weights of the selected bones with the mouse, all from where they are"""
-
-    bl_label = "Slide Weights"
 
     kind: EnumProperty(name="Weights", items=KIND_ITEMS)
     change: FloatProperty(name="Change", default=0.0, min=-1.0, max=1.0)

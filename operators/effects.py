@@ -16,22 +16,18 @@ from ..core.blender.stack.entries import balance, look_at
 from ..core.blender.tools import story, viewport
 from ..core.blender.tools.story import STANDARD
 from ..core.errors import RagdollError
-from .base import OnArmature, Operator, leave_modal, ray_below
+from .base import OnArmature, OnRagdoll, leave_modal, ray_below
 
 
-class EffectOperator(Operator):
-    """Acts on a ragdoll that is not baked."""
+class RemoveOperator(OnRagdoll):
+    """Takes the active item out of a list, by its path below `Object.active_ragdoll`; says where it is empty."""
 
-    requires = (interface.ragdoll, interface.unbaked)
-
-
-class RemoveOperator(EffectOperator):
-    """Takes the active item out of a list."""
-
-    list_path = ""  # the list, below `Object.active_ragdoll`
+    def __init_subclass__(cls, items: str, empty: str, **more) -> None:
+        super().__init_subclass__(requires=(interface.filled(items, empty),), **more)
+        cls.items = items
 
     def act(self, _context, obj):
-        group, _dot, name = f"active_ragdoll.{self.list_path}".rpartition(".")
+        group, _dot, name = f"active_ragdoll.{self.items}".rpartition(".")
         lists.remove_item(attrgetter(group)(obj), name)
         runtime.settings_changed(obj)
 
@@ -42,7 +38,7 @@ def _bone_or_active(obj, name: str) -> str:
 
 
 # ---- hits and explosions --------------------------------------------------------------------------------------------
-class ACTIVE_RAGDOLL_OT_add_hit(EffectOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_add_hit(OnRagdoll, bpy.types.Operator):
     """Hit a bone's body at a frame; without values the active bone at the current frame"""
 
     bone: StringProperty(name="Bone", description="Bone whose body is hit; empty takes the active one")
@@ -64,32 +60,25 @@ class ACTIVE_RAGDOLL_OT_add_hit(EffectOperator, bpy.types.Operator):
         self.warn(effects.add_hit(obj, scene, self.bone, self.frame, self.impulse[:], self.point[:], **values))
 
 
-class ACTIVE_RAGDOLL_OT_remove_hit(RemoveOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_remove_hit(RemoveOperator, bpy.types.Operator, items="hits", empty="There is no hit"):
     """Take the active hit out of the list"""
 
-    list_path = "hits"
-    requires = (*EffectOperator.requires, interface.filled("hits", "There is no hit"))
 
-
-class ACTIVE_RAGDOLL_OT_add_explosion(EffectOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_add_explosion(OnRagdoll, bpy.types.Operator):
     """An explosion at the 3D cursor and the current frame"""
 
     def act(self, context, obj):
         story.explode(obj, interface.scene_of(obj, context))
 
 
-class ACTIVE_RAGDOLL_OT_remove_explosion(RemoveOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_remove_explosion(
+    RemoveOperator, bpy.types.Operator, items="explosions", empty="There is no explosion"
+):
     """Take the active explosion out of the list"""
 
-    list_path = "explosions"
-    requires = (*EffectOperator.requires, interface.filled("explosions", "There is no explosion"))
 
-
-class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator, label="Draw Hit", requires=OnRagdoll.requires):
     """Press on the character and drag the arrow of a hit at the current frame; with Ctrl it goes into the view"""
-
-    bl_label = "Draw Hit"
-    requires = EffectOperator.requires
 
     @classmethod
     def why_not(cls, context):
@@ -164,7 +153,7 @@ class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator):
 
 
 # ---- attachments ----------------------------------------------------------------------------------------------------
-class ACTIVE_RAGDOLL_OT_add_attachment(EffectOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_add_attachment(OnRagdoll, bpy.types.Operator):
     """Attach a bone to an object; without values the active bone to the other selected object"""
 
     bone: StringProperty(name="Bone", description="Bone whose body is held; empty takes the active one")
@@ -179,27 +168,22 @@ class ACTIVE_RAGDOLL_OT_add_attachment(EffectOperator, bpy.types.Operator):
         effects.attach(obj, _bone_or_active(obj, self.bone), target)
 
 
-class ACTIVE_RAGDOLL_OT_remove_attachment(RemoveOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_remove_attachment(
+    RemoveOperator, bpy.types.Operator, items="attachments", empty="There is no attachment"
+):
     """Take the active attachment out of the list"""
-
-    list_path = "attachments"
-    requires = (*EffectOperator.requires, interface.filled("attachments", "There is no attachment"))
 
 
 # ---- recovery -------------------------------------------------------------------------------------------------------
-class ACTIVE_RAGDOLL_OT_setup_recovery(EffectOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_setup_recovery(OnRagdoll, bpy.types.Operator, label="Set Up Recovery"):
     """Let strong hits knock the character out, and let it get up where it came to rest"""
-
-    bl_label = "Set Up Recovery"
 
     def act(self, context, obj):
         story.set_up_recovery(obj, interface.scene_of(obj, context))
 
 
-class ACTIVE_RAGDOLL_OT_set_tone(EffectOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_set_tone(OnRagdoll, bpy.types.Operator, label="Tone"):
     """Set how a knocked-out character falls"""
-
-    bl_label = "Tone"
 
     tone: EnumProperty(name="Tone", items=effects.TONES, default="STUNNED")
 
@@ -209,10 +193,8 @@ class ACTIVE_RAGDOLL_OT_set_tone(EffectOperator, bpy.types.Operator):
             build.rebuild(obj, interface.scene_of(obj, context))
 
 
-class ACTIVE_RAGDOLL_OT_setup_balance(EffectOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_setup_balance(OnRagdoll, bpy.types.Operator, label="Set Up Balance"):
     """Let steps catch what hits and pushes do to the character, and let what they cannot catch knock it out"""
-
-    bl_label = "Set Up Balance"
 
     def act(self, context, obj):
         """What it cannot do without two legs is refused before anything changes."""
@@ -222,10 +204,8 @@ class ACTIVE_RAGDOLL_OT_setup_balance(EffectOperator, bpy.types.Operator):
         stack_edits.ensure(obj, interface.scene_of(obj, context))
 
 
-class ACTIVE_RAGDOLL_OT_add_recovery_event(EffectOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_add_recovery_event(OnRagdoll, bpy.types.Operator, label="Force State"):
     """Force a state of the recovery at a frame"""
-
-    bl_label = "Force State"
 
     phase: EnumProperty(name="State", items=effects.PHASES, default="LIMP")
     frame: IntProperty(name="Frame", description="0 takes the current frame", options={"SKIP_SAVE"})
@@ -237,9 +217,7 @@ class ACTIVE_RAGDOLL_OT_add_recovery_event(EffectOperator, bpy.types.Operator):
         event.phase = self.phase
 
 
-class ACTIVE_RAGDOLL_OT_remove_recovery_event(RemoveOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_remove_recovery_event(
+    RemoveOperator, bpy.types.Operator, label="Remove Forced State", items="recovery.events", empty="No state is forced"
+):
     """Remove the selected forced state"""
-
-    bl_label = "Remove Forced State"
-    list_path = "recovery.events"
-    requires = (*EffectOperator.requires, interface.filled("recovery.events", "No state is forced"))

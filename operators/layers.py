@@ -3,14 +3,14 @@
 import bpy
 from bpy.props import EnumProperty, IntProperty, StringProperty
 
-from ..core.blender.interface import filled, scene_of, unbaked
+from ..core.blender.interface import filled, requirement, scene_of
 from ..core.blender.languages import translated
 from ..core.blender.rig.armature import selected
 from ..core.blender.settings import lists
 from ..core.blender.settings.lists import active_item
 from ..core.blender.stack import stack_edits
 from ..core.errors import RagdollError
-from .base import Operator
+from .base import Unbaked, choice
 
 SOURCES = (
     ("ACTION", "Current Action", "Play the action that the character plays now"),
@@ -35,6 +35,7 @@ GRAPH_ITEMS = (
 
 HAS_LAYER = filled("layers", "Add a layer first")
 HAS_SPACE = filled("blend_spaces", "Add a blend space first")
+HAS_SAMPLE = requirement("Add a sample first", lambda obj: len(active_space(obj).samples))
 
 
 def active_layer(obj):
@@ -55,25 +56,15 @@ def action_named(name: str):
     return action
 
 
-class LayerOperator(Operator):
-    """Acts on an armature whose result is not baked."""
-
-    requires = (unbaked,)
-
-
-class OfLayer(Operator):
+class OfLayer(Unbaked, requires=(HAS_LAYER,)):
     """Acts on the active layer."""
 
-    requires = (unbaked, HAS_LAYER)
 
-
-class OfSpace(Operator):
+class OfSpace(Unbaked, requires=(HAS_SPACE,)):
     """Acts on the active blend space."""
 
-    requires = (unbaked, HAS_SPACE)
 
-
-class ACTIVE_RAGDOLL_OT_add_layer(LayerOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_add_layer(Unbaked, bpy.types.Operator):
     """Put a pose layer on top of the active one"""
 
     source: EnumProperty(name="Source", items=SOURCES, default="ACTION")
@@ -144,28 +135,25 @@ class ACTIVE_RAGDOLL_OT_move_layer(OfLayer, bpy.types.Operator):
         stack_edits.changed(obj)
 
 
-class ACTIVE_RAGDOLL_OT_make_additive(LayerOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_make_additive(Unbaked, bpy.types.Operator):
     """Let the active layer add its difference to a base pose, or do so with all samples of the active blend space"""
 
     what: EnumProperty(
         name="What",
         items=(("LAYER", "Layer", "The active layer"), ("SAMPLES", "Samples", "All samples of the active blend space")),
     )
-    space: EnumProperty(
-        name="Space",
-        items=(
-            ("LOCAL", "Local", "Each bone in its parent's frame"),
-            ("MESH", "Mesh", "Rotations in the armature's space: what is not moved keeps its direction"),
-        ),
-        default="LOCAL",
+    space: choice(
+        "Space",
+        "",
+        ("LOCAL", "Local", "Each bone in its parent's frame"),
+        ("MESH", "Mesh", "Rotations in the armature's space: what is not moved keeps its direction"),
     )
-    base: EnumProperty(
-        name="Base",
-        items=(
-            ("BIND", "Bind Pose", "The difference to the bind pose"),
-            ("FIRST", "First Frame", "The difference to each action's own first frame"),
-            ("FRAME", "This Frame", "The difference to each action's pose at the frame that the scene shows"),
-        ),
+    base: choice(
+        "Base",
+        "",
+        ("BIND", "Bind Pose", "The difference to the bind pose"),
+        ("FIRST", "First Frame", "The difference to each action's own first frame"),
+        ("FRAME", "This Frame", "The difference to each action's pose at the frame that the scene shows"),
         default="FIRST",
     )
 
@@ -188,10 +176,8 @@ class ACTIVE_RAGDOLL_OT_make_additive(LayerOperator, bpy.types.Operator):
         return f"{len(chosen)} made additive in {self.space.lower()} space"
 
 
-class ACTIVE_RAGDOLL_OT_mask_from_selected(OfLayer, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_mask_from_selected(OfLayer, bpy.types.Operator, label="Mask from Selected"):
     """Let the active layer act on the selected bones and what hangs on them"""
-
-    bl_label = "Mask from Selected"
 
     def act(self, _context, obj):
         names = [bone.name for bone, chosen in zip(obj.data.bones, selected(obj), strict=True) if chosen]
@@ -201,10 +187,8 @@ class ACTIVE_RAGDOLL_OT_mask_from_selected(OfLayer, bpy.types.Operator):
         return f"Mask of {len(names)} bones"
 
 
-class ACTIVE_RAGDOLL_OT_edit_layer_list(OfLayer, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_edit_layer_list(OfLayer, bpy.types.Operator, label="Edit Layer"):
     """Add to, or remove from, the poses or mask bones of the active layer"""
-
-    bl_label = "Edit Layer"
 
     items: EnumProperty(name="List", items=(("POSES", "Poses", ""), ("BONES", "Mask Bones", "")))
     do: EnumProperty(name="Do", items=(("ADD", "Add", ""), ("REMOVE", "Remove", "")))
@@ -218,7 +202,7 @@ class ACTIVE_RAGDOLL_OT_edit_layer_list(OfLayer, bpy.types.Operator):
         stack_edits.changed(obj)
 
 
-class ACTIVE_RAGDOLL_OT_add_blend_space(LayerOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_add_blend_space(Unbaked, bpy.types.Operator):
     """Add a blend space, which layers and states of the graph can play"""
 
     kind: EnumProperty(name="Kind", items=KINDS, default="SPEED")
@@ -246,20 +230,16 @@ class ACTIVE_RAGDOLL_OT_add_sample(OfSpace, bpy.types.Operator):
         stack_edits.changed(obj)
 
 
-class ACTIVE_RAGDOLL_OT_remove_sample(OfSpace, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_remove_sample(OfSpace, bpy.types.Operator, requires=(HAS_SAMPLE,)):
     """Remove the active sample of the active blend space"""
-
-    requires = (*OfSpace.requires, lambda obj: "" if len(active_space(obj).samples) else "Add a sample first")
 
     def act(self, _context, obj):
         lists.remove_item(active_space(obj), "samples")
         stack_edits.changed(obj)
 
 
-class ACTIVE_RAGDOLL_OT_enable_graph(LayerOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_enable_graph(Unbaked, bpy.types.Operator, label="Use Graph"):
     """Let a graph of states give the pose that layers are put on, or do without it again"""
-
-    bl_label = "Use Graph"
 
     def act(self, context, obj):
         graph = obj.active_ragdoll.graph
@@ -271,13 +251,11 @@ class ACTIVE_RAGDOLL_OT_enable_graph(LayerOperator, bpy.types.Operator):
             graph.enabled = True
 
 
-class ACTIVE_RAGDOLL_OT_edit_graph(LayerOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_edit_graph(Unbaked, bpy.types.Operator):
     """Add, remove or move parameters, states, transitions and conditions of the graph"""
 
     what: EnumProperty(name="What", items=GRAPH_ITEMS, default="STATE")
-    do: EnumProperty(
-        name="Do", items=(("ADD", "Add", ""), ("REMOVE", "Remove", ""), ("MOVE", "Move", "")), default="ADD"
-    )
+    do: choice("Do", "", ("ADD", "Add", ""), ("REMOVE", "Remove", ""), ("MOVE", "Move", ""))
     step: IntProperty(name="Step", default=1, min=-1, max=1)
 
     def act(self, _context, obj):

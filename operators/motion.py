@@ -6,31 +6,19 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
 from ..core.blender import interface, look_at_api
 from ..core.blender.languages import translated
 from ..core.blender.settings import lists
+from ..core.blender.settings.declare import menu
 from ..core.blender.stack import entries, pose_stack, stack_edits
 from ..core.blender.stack.entries import look_at
 from ..core.errors import RagdollError
 from .base import Operator
 
 DIRECTIONS = (("UP", "Up", "Earlier"), ("DOWN", "Down", "Later"))
-_offered: dict = {}  # Blender does not keep the texts of a menu
+LISTS = menu(lambda _self: [(name, own.title, own.description) for name, own in entries.lists().items()])
+KINDS = menu(lambda _self: [(kind.identifier, kind.label, "") for kind in entries.kinds() if kind.movable])
 
 
-def _lists(_self=None, _context=None) -> list:
-    """The lists of the motion stack, as a menu."""
-    _offered["lists"] = [(name, own.title, own.description) for name, own in entries.lists().items()]
-    return _offered["lists"]
-
-
-def _kinds(_self, _context) -> list:
-    """The kinds of entries whose place can be chosen, as a menu."""
-    _offered["kinds"] = [(kind.identifier, kind.label, "") for kind in entries.kinds() if kind.movable]
-    return _offered["kinds"]
-
-
-class MotionOperator(Operator):
+class MotionOperator(Operator, requires=(interface.not_in_edit_mode, interface.unbaked)):
     """Changes the motion stack; the scene shows it as it is then."""
-
-    requires = (interface.not_in_edit_mode, interface.unbaked)
 
     def execute(self, context):
         result = super().execute(context)
@@ -39,10 +27,8 @@ class MotionOperator(Operator):
         return result
 
 
-class ACTIVE_RAGDOLL_OT_setup_look_at(MotionOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_setup_look_at(MotionOperator, bpy.types.Operator, label="Set Up from Roles"):
     """Make a look-at chain from eyes or head to the spine, and a stabiliser for each leg, from the bones' roles"""
-
-    bl_label = "Set Up from Roles"
 
     target: StringProperty(
         name="Target",
@@ -67,12 +53,10 @@ class ACTIVE_RAGDOLL_OT_setup_look_at(MotionOperator, bpy.types.Operator):
         return others[0] if len(others) == 1 else None
 
 
-class ACTIVE_RAGDOLL_OT_motion_add(MotionOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_motion_add(MotionOperator, bpy.types.Operator, label="Add"):
     """Add to the motion stack"""
 
-    bl_label = "Add"
-
-    what: EnumProperty(name="What", items=_lists)
+    what: EnumProperty(name="What", items=LISTS)
     bone: StringProperty(
         name="Bone", description="Bone it is about; in pose mode the active one", options={"SKIP_SAVE"}
     )
@@ -88,45 +72,37 @@ class ACTIVE_RAGDOLL_OT_motion_add(MotionOperator, bpy.types.Operator):
         stack_edits.add(obj, interface.scene_of(obj, context), self.what, bone)
 
 
-class ACTIVE_RAGDOLL_OT_motion_remove(MotionOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_motion_remove(MotionOperator, bpy.types.Operator, label="Remove"):
     """Remove from the motion stack"""
 
-    bl_label = "Remove"
-
-    what: EnumProperty(name="What", items=_lists)
+    what: EnumProperty(name="What", items=LISTS)
 
     def act(self, _context, obj):
         stack_edits.remove(obj, self.what)
 
 
-class ACTIVE_RAGDOLL_OT_motion_move(MotionOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_motion_move(MotionOperator, bpy.types.Operator, label="Move"):
     """Move the active item up or down its list"""
 
-    bl_label = "Move"
-
-    what: EnumProperty(name="What", items=_lists)
+    what: EnumProperty(name="What", items=LISTS)
     direction: EnumProperty(name="Direction", items=DIRECTIONS)
 
     def act(self, _context, obj):
         stack_edits.move(obj, self.what, -1 if self.direction == "UP" else 1)
 
 
-class ACTIVE_RAGDOLL_OT_motion_order(MotionOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_motion_order(MotionOperator, bpy.types.Operator, label="Order"):
     """Let a kind of entry act earlier or later in the motion stack"""
 
-    bl_label = "Order"
-
-    kind: EnumProperty(name="Kind", items=_kinds)
+    kind: EnumProperty(name="Kind", items=KINDS)
     direction: EnumProperty(name="Direction", items=DIRECTIONS)
 
     def act(self, _context, obj):
         stack_edits.move_kind(obj, self.kind, -1 if self.direction == "UP" else 1)
 
 
-class ACTIVE_RAGDOLL_OT_find_look_at_axes(MotionOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_find_look_at_axes(MotionOperator, bpy.types.Operator, label="Find Axes"):
     """Find the forward axes of the active chain anew from the bind pose, also those set by hand"""
-
-    bl_label = "Find Axes"
 
     def act(self, _context, obj):
         bones = stack_edits.list_of(obj, "entries")
@@ -137,10 +113,8 @@ class ACTIVE_RAGDOLL_OT_find_look_at_axes(MotionOperator, bpy.types.Operator):
         look_at.find_axes(obj, bones)
 
 
-class WeightOperator(MotionOperator):
+class WeightOperator(MotionOperator, requires=(interface.filled("look_at", "Add a look-at chain first"),)):
     """An event of the active chain at the current frame."""
-
-    requires = (*MotionOperator.requires, interface.filled("look_at", "Add a look-at chain first"))
 
     def index(self, obj) -> int:
         """Of the active chain."""
@@ -162,24 +136,20 @@ class Transition(WeightOperator):
             return "Ignored: a transition is under way"
 
 
-class ACTIVE_RAGDOLL_OT_enable_look_at(Transition, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_enable_look_at(Transition, bpy.types.Operator, label="Enable"):
     """From this frame on the weight of the active chain goes to 1"""
 
-    bl_label = "Enable"
     call = staticmethod(look_at_api.enable_look_at)
 
 
-class ACTIVE_RAGDOLL_OT_disable_look_at(Transition, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_disable_look_at(Transition, bpy.types.Operator, label="Disable"):
     """From this frame on the weight of the active chain goes to 0"""
 
-    bl_label = "Disable"
     call = staticmethod(look_at_api.disable_look_at)
 
 
-class ACTIVE_RAGDOLL_OT_set_look_at_weight(WeightOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_set_look_at_weight(WeightOperator, bpy.types.Operator, label="Set Weight"):
     """Set the weight of the active chain at this frame; a transition under way is cancelled"""
-
-    bl_label = "Set Weight"
 
     weight: FloatProperty(name="Weight", default=1.0, min=0.0, max=1.0, subtype="FACTOR")
 
@@ -187,10 +157,8 @@ class ACTIVE_RAGDOLL_OT_set_look_at_weight(WeightOperator, bpy.types.Operator):
         look_at_api.set_look_at_weight(obj, self.weight, self.index(obj))
 
 
-class ACTIVE_RAGDOLL_OT_clear_look_at_events(WeightOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_clear_look_at_events(WeightOperator, bpy.types.Operator, label="Clear Events"):
     """Forget the stored weights and transitions of the active chain"""
-
-    bl_label = "Clear Events"
 
     def act(self, _context, obj):
         look_at_api.clear_events(obj, self.index(obj))

@@ -7,11 +7,12 @@ from bpy_extras.io_utils import ExportHelper, ImportHelper
 from ..core.blender import interface, preferences
 from ..core.blender.languages import translated
 from ..core.blender.physics import build, built, remove
+from ..core.blender.settings.declare import menu
 from ..core.blender.stack import stack_edits
 from ..core.blender.tools import apply_transform, diagnose, profiles
 from ..core.errors import RagdollError
 from ..core.ragdoll import diagnosis
-from .base import Operator
+from .base import OnRagdoll, Operator, Unbaked
 
 LEVELS = {diagnosis.ERROR: "WARNING", diagnosis.WARNING: "WARNING", diagnosis.INFO: "INFO"}
 # Those whose remedy is an operator of its own, or nobody's but the user's, are not here.
@@ -41,10 +42,8 @@ MIRRORS = (
 )
 
 
-class ACTIVE_RAGDOLL_OT_build(Operator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_build(Unbaked, bpy.types.Operator):
     """Give the selected armatures physical bodies; one that it has already is built anew, its settings are kept"""
-
-    requires = (interface.unbaked,)
 
     bones: EnumProperty(name="Bones", items=preferences.BONES, default="DEFORM", description="Which bones get a body")
 
@@ -71,10 +70,8 @@ class ACTIVE_RAGDOLL_OT_build(Operator, bpy.types.Operator):
         return {"FINISHED"} if made else {"CANCELLED"}
 
 
-class ACTIVE_RAGDOLL_OT_bind_pose_from_frame(Operator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_bind_pose_from_frame(Unbaked, bpy.types.Operator):
     """Let joints, limits, shapes and masses count from the animation's pose at this frame instead of the rest pose"""
-
-    requires = (interface.unbaked,)
 
     rest: BoolProperty(name="Rest Pose", description="From the rest pose again", options={"SKIP_SAVE"})
 
@@ -86,10 +83,8 @@ class ACTIVE_RAGDOLL_OT_bind_pose_from_frame(Operator, bpy.types.Operator):
         return f"The bind pose is that of frame {context.scene.frame_current}: build to see it"
 
 
-class ACTIVE_RAGDOLL_OT_remove(Operator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_remove(Operator, bpy.types.Operator, requires=(interface.ragdoll,)):
     """Take the ragdolls of the selected armatures away; they are as before, and keyframes that were baked stay"""
-
-    requires = (interface.ragdoll,)
 
     left_over: BoolProperty(
         name="Left Over", description="Only bodies whose character was deleted", options={"SKIP_SAVE"}
@@ -112,10 +107,8 @@ class ACTIVE_RAGDOLL_OT_remove(Operator, bpy.types.Operator):
                 self.tell("INFO", f"Removed the ragdoll of '{obj.name}'")
 
 
-class ACTIVE_RAGDOLL_OT_apply_transform(Operator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_apply_transform(Unbaked, bpy.types.Operator, requires=(interface.not_in_edit_mode,)):
     """Apply location, rotation and scale to the bones; the character plays as before, its ragdoll is built anew"""
-
-    requires = (interface.unbaked, interface.not_in_edit_mode)
 
     location: BoolProperty(name="Location", default=True)
     rotation: BoolProperty(name="Rotation", default=True)
@@ -127,10 +120,8 @@ class ACTIVE_RAGDOLL_OT_apply_transform(Operator, bpy.types.Operator):
         return f"Applied the transform of '{obj.name}'"
 
 
-class ACTIVE_RAGDOLL_OT_check_limits(Operator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_check_limits(OnRagdoll, bpy.types.Operator):
     """List the bones whose animation goes beyond their joints' limits, at which frames and by how much"""
-
-    requires = (interface.ragdoll, interface.unbaked)
 
     widen: BoolProperty(
         name="Widen",
@@ -146,11 +137,10 @@ class ACTIVE_RAGDOLL_OT_check_limits(Operator, bpy.types.Operator):
         self.tell("WARNING" if report.found and not self.widen else "INFO", f"'{obj.name}': {report.text()}")
 
 
-class ACTIVE_RAGDOLL_OT_diagnose(Operator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_diagnose(Operator, bpy.types.Operator, requires=(interface.ragdoll,)):
     """Look for what would make this ragdoll shake, jerk or stand still, and for remedies"""
 
     bl_options = {"REGISTER"}
-    requires = (interface.ragdoll,)
 
     def act(self, context, obj):
         found = diagnose.diagnose(obj, interface.scene_of(obj, context))
@@ -159,11 +149,8 @@ class ACTIVE_RAGDOLL_OT_diagnose(Operator, bpy.types.Operator):
         return None if found else f"'{obj.name}': nothing found that would make it unstable"
 
 
-class ACTIVE_RAGDOLL_OT_remedy(Operator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_remedy(OnRagdoll, bpy.types.Operator, label="Mend"):
     """Mend one of the findings of Diagnose"""
-
-    bl_label = "Mend"
-    requires = (interface.ragdoll, interface.unbaked)
 
     kind: EnumProperty(name="Finding", items=REMEDIES)
     bones: StringProperty(name="Bones", description="Whose bodies are meant, one in a line")
@@ -178,23 +165,9 @@ class ACTIVE_RAGDOLL_OT_remedy(Operator, bpy.types.Operator):
         diagnose.diagnose(obj, scene)
 
 
-_listed: list = []  # Blender keeps no texts of a menu that is made when it is opened
-
-
-def _presets(_self, _context):
-    _listed[:] = profiles.presets()
-    return _listed
-
-
-def _own_presets(self, context):
-    return _presets(self, context)[len(profiles.PRESETS) :]
-
-
 # ---- profiles --------------------------------------------------------------------------------------------------------
-class ProfileOperator(Operator):
+class ProfileOperator(Unbaked):
     """Changes the settings of an armature."""
-
-    requires = (interface.unbaked,)
 
     def apply(self, obj, profile, how: str, mirror: str = "NONE") -> str:
         """Put a profile on a character; a line about what came of it."""
@@ -233,7 +206,7 @@ class ACTIVE_RAGDOLL_OT_import_profile(ProfileOperator, bpy.types.Operator, Impo
 class ACTIVE_RAGDOLL_OT_apply_preset(ProfileOperator, bpy.types.Operator):
     """Give the character's bones the settings of a preset, by what part of the body they are"""
 
-    name: EnumProperty(name="Preset", items=_presets)
+    name: EnumProperty(name="Preset", items=menu(lambda _self: profiles.presets()))
 
     def act(self, _context, obj):
         return self.apply(obj, profiles.preset(self.name), "AUTO")
@@ -259,19 +232,22 @@ class ACTIVE_RAGDOLL_OT_add_preset(PresetDialog, bpy.types.Operator):
         return f"Preset '{self.name}' added"
 
 
+_own = menu(lambda _self: profiles.presets()[len(profiles.PRESETS) :])
+
+
 class OnOwnPreset(PresetDialog):
     """Acts on a self-made preset; needs no armature."""
 
     @classmethod
     def why_not(cls, context):
         """There has to be one."""
-        return "" if profiles.presets()[len(profiles.PRESETS) :] else "There is no preset of your own"
+        return "" if _own() else "There is no preset of your own"
 
 
 class ACTIVE_RAGDOLL_OT_rename_preset(OnOwnPreset, bpy.types.Operator):
     """Give a preset of your own another name"""
 
-    preset: EnumProperty(name="Preset", items=_own_presets)
+    preset: EnumProperty(name="Preset", items=_own)
     name: StringProperty(name="New Name", description="The preset's name in the menu")
 
     def act(self, _context, _obj):
@@ -282,7 +258,7 @@ class ACTIVE_RAGDOLL_OT_rename_preset(OnOwnPreset, bpy.types.Operator):
 class ACTIVE_RAGDOLL_OT_remove_preset(OnOwnPreset, bpy.types.Operator):
     """Delete the file of a preset of your own"""
 
-    preset: EnumProperty(name="Preset", items=_own_presets)
+    preset: EnumProperty(name="Preset", items=_own)
 
     def act(self, _context, _obj):
         profiles.remove_own(self.preset)

@@ -19,6 +19,7 @@ from .base import OnArmature, Operator, choice
 
 SLICES = 1.0, 3.0  # [s] at least and at most, of frames between two looks at the keyboard and redraws of the window
 REDRAWS = 0.25  # of the time for frames that redraws may take
+MOVED = (interface.moved, interface.unbaked)  # by physics or the motion stack
 PRINT_EVERY = 0.1  # share of the shot between two lines of progress
 
 
@@ -31,23 +32,19 @@ class Progress:
         self._manager = bpy.context.window_manager
         self._manager.progress_begin(first, last)
 
-    def show(self, frame: int) -> None:
-        """Tell that a frame is done."""
+    def show(self, frame: int, workspace=None, character: int = 0) -> None:
+        """Tell that a frame is done; the status bar tells the time left and the character, those before being done."""
         share = (frame - self.first + 1) / max(self.last - self.first + 1, 1)
         self._manager.progress_update(frame)
         if bpy.app.background and share + 1e-9 >= self._said + PRINT_EVERY:
             self._said = int(share / PRINT_EVERY + 1e-9) * PRINT_EVERY
             print(f"{self.verb}: frame {frame} of {self.first} to {self.last}, {share:.0%}", flush=True)
-
-    def status(self, workspace, frame: int, character: int = 0) -> None:
-        """A line in the status bar: frames, time left and characters; those before `character` are done."""
-        if workspace is None:
-            return
-        share = (character + (frame - self.first + 1) / max(self.last - self.first + 1, 1)) / self._characters
-        left = (time.perf_counter() - self._begun) * (1.0 / max(share, 1e-6) - 1.0)
-        who = f", character {character + 1} of {self._characters}" if self._characters > 1 else ""
-        text = f"{self.verb}: frame {frame} of {self.last}{who}, {max(left, 0.0):.0f} s left.  Esc stops"
-        workspace.status_text_set(translated(text))
+        if workspace is not None:
+            share = (character + share) / self._characters
+            left = (time.perf_counter() - self._begun) * (1.0 / max(share, 1e-6) - 1.0)
+            who = f", character {character + 1} of {self._characters}" if self._characters > 1 else ""
+            text = f"{self.verb}: frame {frame} of {self.last}{who}, {max(left, 0.0):.0f} s left.  Esc stops"
+            workspace.status_text_set(translated(text))
 
     def end(self, workspace=None) -> None:
         """Put pointer and status bar back; to be called after trouble too."""
@@ -111,7 +108,8 @@ class SteppingOperator(OnArmature):
     def modal(self, context, event):
         """One slice for each tick of the timer; all other input waits."""
         if event.type == "ESC" and event.value == "PRESS":
-            return self._stop(context)
+            self._end(context)  # closes the generator, which keeps what is done
+            return self.finished(context, self._frame if self._frame is not None else self._scene.frame_current)
         if event.type != "TIMER":
             return {"RUNNING_MODAL"}
         drawing = time.perf_counter() - self._rested  # since the last slice the window was redrawn
@@ -130,8 +128,7 @@ class SteppingOperator(OnArmature):
             if isinstance(trouble, RagdollError):
                 return self.cancelled(trouble)
             raise
-        self._progress.show(self._frame)
-        self._progress.status(context.workspace, self._frame, self.character)
+        self._progress.show(self._frame, context.workspace, self.character)
         self._rested = time.perf_counter()
         return {"RUNNING_MODAL"}
 
@@ -148,10 +145,6 @@ class SteppingOperator(OnArmature):
             return False
         self._progress = Progress(self.verb, *world.shot_range(self._scene), self.characters)
         return True
-
-    def _stop(self, context):
-        self._end(context)  # closes the generator, which keeps what is done
-        return self.finished(context, self._frame if self._frame is not None else self._scene.frame_current)
 
     def _end(self, context) -> None:
         """Close the generator and put pointer and status bar back, whatever happened."""
@@ -248,11 +241,7 @@ TO = choice(
     "What gets the keys",
     (bake.AUTO, "Automatic", "Controls where they carry the bones with bodies, else the bones"),
     (bake.DEFORM, "Bones", "The bones that move; the rig's own constraints on them are muted"),
-    (
-        bake.CONTROLS,
-        "Controls",
-        "The controls that carry the bones with bodies, which are found by trying them",
-    ),
+    (bake.CONTROLS, "Controls", "The controls that carry the bones with bodies, which are found by trying them"),
 )
 
 
@@ -265,11 +254,10 @@ ROOT_MOTION = choice(
 )
 
 
-class ACTIVE_RAGDOLL_OT_bake(RangeOperator, SteppingOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_bake(RangeOperator, SteppingOperator, bpy.types.Operator, requires=MOVED):
     """Write the simulated motion, and the motion stack's, of the selected characters to new actions and mute both;
     the old actions are kept. Simulates first where that was not done"""
 
-    requires = (interface.moved, interface.unbaked)
     verb = "Baking"
 
     bones: choice(
@@ -356,11 +344,12 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, SteppingOperator, bpy.types.Operator
         return {"FINISHED"} if self._baked else {"CANCELLED"}
 
 
-class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, SteppingOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_export_ready(
+    RangeOperator, SteppingOperator, bpy.types.Operator, requires=(interface.moved, interface.not_in_edit_mode)
+):
     """A plain copy of the character for games and other programs: its deforming bones alone, in one tree, with the
     motion of the bake, or what a bake would write, as keys. It stays in the scene, or is written to a file"""
 
-    requires = (interface.moved, interface.not_in_edit_mode)
     verb = "Exporting"
 
     to: choice(
@@ -401,11 +390,9 @@ class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, SteppingOperator, bpy.types.
         return {"FINISHED"}
 
 
-class ACTIVE_RAGDOLL_OT_revert_bake(Operator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_revert_bake(Operator, bpy.types.Operator, requires=(interface.moved, interface.baked)):
     """Back to the actions from before the bake of the selected characters, the live ragdoll and the motion stack;
     the baked actions stay in the file"""
-
-    requires = (interface.moved, interface.baked)
 
     def act(self, context, _obj):
         objects = [obj for obj in interface.characters(context) if obj.active_ragdoll.muted]
@@ -414,11 +401,9 @@ class ACTIVE_RAGDOLL_OT_revert_bake(Operator, bpy.types.Operator):
         return "\n".join(f"'{obj.name}' has its old action back" for obj in objects)
 
 
-class ACTIVE_RAGDOLL_OT_pose_this_frame(Operator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_pose_this_frame(Operator, bpy.types.Operator, requires=MOVED):
     """Put the pose that is shown at this frame on the bones or the controls, as if posed by hand.
     It is keyed where Auto Keying is on"""
-
-    requires = (interface.moved, interface.unbaked)
 
     to: TO
 

@@ -10,16 +10,14 @@ from ..core.blender.run import simulate
 from ..core.blender.runtime import STATE
 from ..core.blender.tools import story, viewport
 from ..core.errors import RagdollError
-from .base import OnArmature, Operator, ray_below
+from .base import OnArmature, OnRagdoll, ray_below
 from .shot import Simulating
 
 STEEP = 0.3  # horizontal part of the view's direction below which it says nothing of where a push goes
 
 
-class StoryOperator(Simulating):
+class StoryOperator(Simulating, requires=(interface.unbaked, interface.not_in_edit_mode)):
     """Sets something up at the current frame, in `happen(context, obj, scene)`, and simulates the shot."""
-
-    requires = (interface.unbaked, interface.not_in_edit_mode)
 
     simulate: BoolProperty(name="Simulate", description="Run the whole shot at once", default=True)
 
@@ -79,10 +77,8 @@ class ACTIVE_RAGDOLL_OT_knock_out_here(BlowOperator, bpy.types.Operator):
         self.warn(story.knock_out(obj, scene, bone, self.blow(context)))
 
 
-class ACTIVE_RAGDOLL_OT_push_here(BlowOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_push_here(BlowOperator, bpy.types.Operator, label="Push"):
     """Push the active bone for a quarter of a second from this frame on, away from the view, and simulate"""
-
-    bl_label = "Push"
 
     def happen(self, context, obj, scene):
         self.warn(story.push(obj, scene, story.struck_bone(obj, context.object, self.bone), self.blow(context)))
@@ -95,20 +91,16 @@ class ACTIVE_RAGDOLL_OT_explode_here(StoryOperator, bpy.types.Operator):
         story.explode(obj, scene)
 
 
-class ACTIVE_RAGDOLL_OT_limp_from_here(StoryOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_limp_from_here(StoryOperator, bpy.types.Operator, label="Limp from Here"):
     """Key the weights to 0 from this frame on, in Pose Mode those of the selected bones, and simulate"""
-
-    bl_label = "Limp from Here"
 
     def happen(self, context, obj, scene):
         story.limp(obj, scene, owners(obj))
 
 
-class ACTIVE_RAGDOLL_OT_follow_from_here(StoryOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_follow_from_here(StoryOperator, bpy.types.Operator, label="Follow Again from Here"):
     """Key the weights to rise within half a second from this frame on, in Pose Mode those of the selected bones,
     and simulate"""
-
-    bl_label = "Follow Again from Here"
 
     def happen(self, context, obj, scene):
         story.follow(obj, scene, owners(obj))
@@ -120,19 +112,16 @@ def owners(obj) -> list:
     return [obj.pose.bones[name] for name in names] or [obj]
 
 
-class ACTIVE_RAGDOLL_OT_add_floor(Operator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_add_floor(OnRagdoll, bpy.types.Operator):
     """Put a slab that physics does not move under the lowest point of the character, as it stands at this frame"""
-
-    requires = (interface.ragdoll, interface.unbaked)
 
     def act(self, context, obj):
         return f"'{story.add_floor(obj, interface.scene_of(obj, context)).name}' is below '{obj.name}'"
 
 
-class ACTIVE_RAGDOLL_OT_story_pie(OnArmature, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_story_pie(OnArmature, bpy.types.Operator, label="Ragdoll from Here"):
     """Choose what happens to the character from this frame on; a blow strikes the bone below the pointer"""
 
-    bl_label = "Ragdoll from Here"
     bl_options = {"INTERNAL"}
 
     def invoke(self, context, event):

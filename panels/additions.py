@@ -8,9 +8,6 @@ from ..core.blender.runtime import STATE
 MODES = ("Object Mode", "Pose")
 KEY = {"type": "K", "value": "PRESS", "shift": True, "alt": True}  # Blender's own keymaps leave it free
 
-keys: list = []  # (keymap, item), for the preferences
-
-
 STORY = (
     ("knock_out_here", "GHOST_ENABLED"),
     ("push_here", "FORCE_WIND"),
@@ -74,20 +71,12 @@ ADDED = (
 )
 
 
-def add() -> None:
-    """Have all of it drawn, and the key heard."""
+def add(undo) -> None:
+    """Have all of it drawn, and the key heard; `undo` takes it back."""
     for place, how, draw in ADDED:
         getattr(getattr(bpy.types, place), how)(draw)
+        undo.callback(getattr(bpy.types, place).remove, draw)
     config = bpy.context.window_manager.keyconfigs.addon  # None without windows
     for mode in MODES if config is not None else ():
         keymap = config.keymaps.new(name=mode)
-        keys.append((keymap, keymap.keymap_items.new("active_ragdoll.story_pie", **KEY)))
-
-
-def remove() -> None:
-    """Take everything back that `add` did."""
-    while keys:
-        keymap, item = keys.pop()
-        keymap.keymap_items.remove(item)
-    for place, _how, draw in ADDED:
-        getattr(bpy.types, place).remove(draw)
+        undo.callback(keymap.keymap_items.remove, keymap.keymap_items.new("active_ragdoll.story_pie", **KEY))

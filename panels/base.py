@@ -8,6 +8,8 @@ import re
 import unicodedata
 from operator import attrgetter
 
+import bpy
+
 from ..core.blender.interface import active_armature, short
 from ..core.blender.languages import translated
 from ..core.blender.settings import declare, lists
@@ -18,19 +20,22 @@ LETTER = 6.5  # [px] a letter takes at the usual size of the interface
 class Sidebar:
     """A panel in the tab Ragdoll; `fill` draws what it has about a character.
 
-    ACTIVE_RAGDOLL_PT_hits is labelled "Hits" unless the class states a label.
+    ACTIVE_RAGDOLL_PT_hits is labelled "Hits" unless the class states a `label`; its `parent` is the name of the panel
+    that it is in. `needed` is a setting that must be on, or a list that must have items, for the panel to be there.
     """
 
     bl_space_type = "VIEW_3D"
     bl_region_type = "UI"
     bl_category = "Ragdoll"
     need_ragdoll = True  # else it can be used before the first build
-    needed = ""  # setting that must be on, or list that must have items, for the panel to be there
+    needed = ""
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, label: str = "", parent: str = "", needed: str = "") -> None:
         name = cls.__name__.partition("_PT_")[2]
         if name:
-            cls.bl_label = cls.__dict__.get("bl_label") or name.replace("_", " ").title()
+            cls.bl_label, cls.needed = label or name.replace("_", " ").title(), needed
+        if parent:
+            cls.bl_parent_id = f"ACTIVE_RAGDOLL_PT_{parent}"
 
     @classmethod
     def is_there(cls, obj) -> bool:
@@ -55,9 +60,10 @@ class Sidebar:
 
 
 class Part(Sidebar):
-    """A panel inside another one, closed at first."""
+    """A panel inside another one, closed at first; it is there where that one is."""
 
     bl_options = {"DEFAULT_CLOSED"}
+    need_ragdoll = False
 
 
 def paragraph(layout, context, text: str, icon: str = "NONE", lines: int = 0) -> None:
@@ -101,21 +107,32 @@ def draw_bone_name(layout, obj, bone: str, text: str = "") -> None:
     button.bone = bone
 
 
-def draw_list(layout, list_class: str, owner, items: str, buttons=(), list_id: str = "", rows: int = 3, **options):
+_rows: dict = {}  # by the class of items the function that draws one in a list
+
+
+class ACTIVE_RAGDOLL_UL_items(bpy.types.UIList):
+    """A list of settings"""
+
+    def draw_item(self, _context, layout, owner, item, _icon, _active_data, _active_property):
+        _rows[type(item)](layout.row(align=True), item, owner)
+
+
+def draw_list(layout, draw_row, owner, items: str, one: str = "", rows: int = 3, **options):
     """A list with buttons on its right.
 
     Returns the column of the buttons, for more of them, and the active item, None where there is none.
 
     Args:
-        list_class: name of the UIList after "ACTIVE_RAGDOLL_UL_".
+        draw_row: draws an item, of the row's layout, the item and the owner.
         owner, items: the settings that have the list, and its name.
-        buttons: names of our operators that add and remove an item. list_id: to tell lists of one class apart.
+        one: what our operators that add and remove an item call it; no such buttons without.
         rows, options: see UILayout.template_list.
     """
     row = layout.row()
-    shown, index = f"ACTIVE_RAGDOLL_UL_{list_class}", declare.declarations(type(owner))[items].index
-    row.template_list(shown, list_id, owner, items, owner, index, rows=rows, **options)
+    said = declare.declarations(type(owner))[items]
+    _rows[said.holds] = draw_row
+    row.template_list("ACTIVE_RAGDOLL_UL_items", items, owner, items, owner, said.index, rows=rows, **options)
     column = row.column(align=True)
-    for name, icon in zip(buttons, ("ADD", "REMOVE")):
-        column.operator(f"active_ragdoll.{name}", text="", icon=icon)
+    for name in ("add", "remove") if one else ():
+        column.operator(f"active_ragdoll.{name}_{one}", text="", icon=name.upper())
     return column, lists.active_item(owner, items)

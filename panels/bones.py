@@ -8,24 +8,13 @@ from ..core.blender.languages import translated
 from ..core.blender.physics import built
 from ..core.ragdoll import drives
 from .base import Part, draw_bone_name
-from .ragdoll import SetupPart
 
 LIMIT_AXES = ("Swing X", "Twist Y", "Swing Z")
 CORNERED = ("CONVEX_HULL", "COMPOUND")
-SPREADS = {
-    "SET": "Set Selected",
-    "CHAIN": "Along Chain",
-    "DOWN": "Falloff Down",
-    "UP": "Falloff Up",
-    "COPY": "Copy",
-    "MIRROR": "Mirror",
-}
 
 
-class ACTIVE_RAGDOLL_PT_bone(SetupPart, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_bone(Part, bpy.types.Panel, label="Active Bone", parent="setup"):
     """The body and the joint of the active bone"""
-
-    bl_label = "Active Bone"
 
     def fill(self, _context, obj, layout):
         bone = active_bone(obj) if obj.mode != "EDIT" else None
@@ -53,10 +42,8 @@ class ACTIVE_RAGDOLL_PT_bone(SetupPart, bpy.types.Panel):
         props(keyed, settings, *(parameter.factor.setting for parameter in law.parameters))
 
 
-class BonePart(Part):
+class BonePart(Part, parent="bone"):
     """A panel inside the active bone's."""
-
-    bl_parent_id = "ACTIVE_RAGDOLL_PT_bone"
 
     @staticmethod
     def is_there(obj):
@@ -139,17 +126,11 @@ class ACTIVE_RAGDOLL_PT_joint(BonePart, bpy.types.Panel):
         column.prop(settings, "limits_from")
 
 
-class ACTIVE_RAGDOLL_PT_weight_tools(Part, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_weight_tools(Part, bpy.types.Panel, label="Spread over Bones", parent="act"):
     """Presets, and weights of several bones at once"""
-
-    bl_label = "Spread over Bones"
-    bl_parent_id = "ACTIVE_RAGDOLL_PT_act"
 
     def fill(self, _context, _obj, column):
         column.operator_menu_enum("active_ragdoll.weight_preset", "preset", text="Preset")
         column.operator("active_ragdoll.copy_weights", icon="COPYDOWN")
         column.operator("active_ragdoll.drag_weights", icon="ARROW_LEFTRIGHT")
-        for i, (mode, title) in enumerate(SPREADS.items()):
-            if i % 2 == 0:
-                row = column.row(align=True)
-            row.operator("active_ragdoll.spread_weights", text=title).mode = mode
+        column.grid_flow(row_major=True, columns=2, align=True).operator_enum("active_ragdoll.spread_weights", "mode")

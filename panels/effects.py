@@ -11,12 +11,6 @@ from .base import Part, active_armature, draw_list
 WHOLE_NAME = {"item_dyntip_propname": "bone"}  # the tooltip of a list's row, which has the bone's name in short
 
 
-class ActPart(Part):
-    """A part of the panel of what acts on the character."""
-
-    bl_parent_id = "ACTIVE_RAGDOLL_PT_act"
-
-
 def draw_bone(column, obj, item, *before: str) -> None:
     """Other properties of an entry, then its bone, in red where that bone has no body."""
     inner = rows(column)
@@ -27,36 +21,28 @@ def draw_bone(column, obj, item, *before: str) -> None:
 
 
 # ---- hits and explosions --------------------------------------------------------------------------------------------
-class ACTIVE_RAGDOLL_UL_hits(bpy.types.UIList):
-    """Hits: frame, bone, strength"""
-
-    def draw_item(self, _context, layout, _data, item, _icon, _active, _name, _index):
-        row = layout.row(align=True)
-        row.prop(item, "enabled", text="")
-        row.active = item.enabled
-        split = row.split(factor=0.28, align=True)
-        split.prop(item, "frame", text="", emboss=False)
-        split = split.split(factor=0.6, align=True)
-        split.label(text=short(item.id_data, item.bone) or "no bone")
-        split.label(text=f"{item.strength:.0f} N s")
+def _draw_hit(row, item, _owner) -> None:
+    row.prop(item, "enabled", text="")
+    row.active = item.enabled
+    split = row.split(factor=0.28, align=True)
+    split.prop(item, "frame", text="", emboss=False)
+    split = split.split(factor=0.6, align=True)
+    split.label(text=short(item.id_data, item.bone) or "no bone")
+    split.label(text=f"{item.strength:.0f} N s")
 
 
-class ACTIVE_RAGDOLL_UL_explosions(bpy.types.UIList):
-    """Explosions: frame, radius, impulse"""
-
-    def draw_item(self, _context, layout, _data, item, _icon, _active, _name, _index):
-        row = layout.row(align=True)
-        row.prop(item, "enabled", text="")
-        row.active = item.enabled
-        props(row, item, "frame", "radius", "impulse", text="", emboss=False)
+def _draw_explosion(row, item, _owner) -> None:
+    row.prop(item, "enabled", text="")
+    row.active = item.enabled
+    props(row, item, "frame", "radius", "impulse", text="", emboss=False)
 
 
-class ACTIVE_RAGDOLL_PT_hits(ActPart, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_hits(Part, bpy.types.Panel, parent="act"):
     """Impulses at frames of the shot"""
 
     def fill(self, _context, obj, column):
         column.operator("active_ragdoll.place_hit", icon="CURSOR")
-        _buttons, hit = draw_list(column, "hits", obj.active_ragdoll, "hits", ("add_hit", "remove_hit"), **WHOLE_NAME)
+        _buttons, hit = draw_list(column, _draw_hit, obj.active_ragdoll, "hits", "hit", **WHOLE_NAME)
         if hit is None:
             return
         draw_bone(column, obj, hit, "frame")
@@ -72,14 +58,12 @@ class ACTIVE_RAGDOLL_PT_hits(ActPart, bpy.types.Panel):
         props(inner, hit, "point", "duration")
 
 
-class ACTIVE_RAGDOLL_PT_explosions(Part, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_explosions(Part, bpy.types.Panel, parent="hits"):
     """Blasts that push all bodies away"""
 
-    bl_parent_id = "ACTIVE_RAGDOLL_PT_hits"
-
     def fill(self, _context, obj, column):
-        settings, buttons = obj.active_ragdoll, ("add_explosion", "remove_explosion")
-        _buttons, blast = draw_list(column, "explosions", settings, "explosions", buttons, rows=2)
+        settings = obj.active_ragdoll
+        _buttons, blast = draw_list(column, _draw_explosion, settings, "explosions", "explosion", rows=2)
         if blast is None:
             return
         inner = rows(column)
@@ -90,10 +74,8 @@ class ACTIVE_RAGDOLL_PT_explosions(Part, bpy.types.Panel):
         props(inner, blast, "impulse", "falloff", "duration")
 
 
-class ACTIVE_RAGDOLL_PT_loosening(Part, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_loosening(Part, bpy.types.Panel, parent="hits"):
     """How hits lower the weights for a while"""
-
-    bl_parent_id = "ACTIVE_RAGDOLL_PT_hits"
 
     def fill(self, _context, obj, column):
         settings, inner = obj.active_ragdoll, rows(column)
@@ -104,25 +86,21 @@ class ACTIVE_RAGDOLL_PT_loosening(Part, bpy.types.Panel):
 
 
 # ---- attachments ----------------------------------------------------------------------------------------------------
-class ACTIVE_RAGDOLL_UL_attachments(bpy.types.UIList):
-    """Attachments: name, bone, target"""
-
-    def draw_item(self, _context, layout, _data, item, _icon, _active, _name, _index):
-        row = layout.row(align=True)
-        row.prop(item, "enabled", text="")
-        inner = row.row(align=True)
-        inner.active = item.enabled
-        inner.prop(item, "name", text="", emboss=False)
-        inner.label(text=short(item.id_data, item.bone) or "no bone")
-        inner.label(text=item.target.name if item.target is not None else "no target")
+def _draw_attachment(row, item, _owner) -> None:
+    row.prop(item, "enabled", text="")
+    inner = row.row(align=True)
+    inner.active = item.enabled
+    inner.prop(item, "name", text="", emboss=False)
+    inner.label(text=short(item.id_data, item.bone) or "no bone")
+    inner.label(text=item.target.name if item.target is not None else "no target")
 
 
-class ACTIVE_RAGDOLL_PT_attachments(ActPart, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_attachments(Part, bpy.types.Panel, parent="act"):
     """Bones held at objects and at other bones"""
 
     def fill(self, _context, obj, column):
-        buttons = ("add_attachment", "remove_attachment")
-        _buttons, item = draw_list(column, "attachments", obj.active_ragdoll, "attachments", buttons, **WHOLE_NAME)
+        settings = obj.active_ragdoll
+        _buttons, item = draw_list(column, _draw_attachment, settings, "attachments", "attachment", **WHOLE_NAME)
         if item is None:
             return
         draw_bone(column, obj, item)
@@ -140,17 +118,13 @@ class ACTIVE_RAGDOLL_PT_attachments(ActPart, bpy.types.Panel):
 
 
 # ---- recovery -------------------------------------------------------------------------------------------------------
-class ACTIVE_RAGDOLL_UL_recovery_events(bpy.types.UIList):
-    """States forced on the timeline"""
-
-    def draw_item(self, _context, layout, _data, item, _icon, _active_data, _active_property, _index=0):
-        row = layout.row(align=True)
-        row.prop(item, "frame", text="", emboss=False)
-        row.prop(item, "phase", text="")
-        row.prop(item, "hold", text="", icon="PINNED" if item.hold else "UNPINNED", emboss=False)
+def _draw_event(row, item, _owner) -> None:
+    row.prop(item, "frame", text="", emboss=False)
+    row.prop(item, "phase", text="")
+    row.prop(item, "hold", text="", icon="PINNED" if item.hold else "UNPINNED", emboss=False)
 
 
-class ACTIVE_RAGDOLL_PT_recovery(ActPart, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_recovery(Part, bpy.types.Panel, parent="act"):
     """From a knock-out back to the animation"""
 
     def fill(self, context, obj, column):
@@ -182,7 +156,7 @@ class ACTIVE_RAGDOLL_PT_recovery(ActPart, bpy.types.Panel):
         row.prop(group, "calm_time")
 
 
-class ACTIVE_RAGDOLL_PT_balance(ActPart, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_balance(Part, bpy.types.Panel, parent="act"):
     """Steps that catch a push"""
 
     def fill(self, _context, obj, column):
@@ -194,17 +168,11 @@ class ACTIVE_RAGDOLL_PT_balance(ActPart, bpy.types.Panel):
         props(rows(column), group, "enabled", "return_to_path", *["return_steps"] * (group.return_to_path != "SHIFT"))
 
 
-class RecoveryPart(Part):
-    """A panel inside that of the recovery, once it is set up."""
-
-    bl_parent_id = "ACTIVE_RAGDOLL_PT_recovery"
-    needed = "recovery.enabled"
+ONCE_SET_UP = {"parent": "recovery", "needed": "recovery.enabled"}
 
 
-class ACTIVE_RAGDOLL_PT_get_up(RecoveryPart, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_get_up(Part, bpy.types.Panel, label="Getting Up", **ONCE_SET_UP):
     """Where and how the character gets up"""
-
-    bl_label = "Getting Up"
 
     def draw_header(self, context):
         self.layout.prop(active_armature(context).active_ragdoll.recovery, "reroot", text="")
@@ -223,13 +191,11 @@ class ACTIVE_RAGDOLL_PT_get_up(RecoveryPart, bpy.types.Panel):
         props(part, group, "get_up_face_up", "get_up_face_down")
 
 
-class ACTIVE_RAGDOLL_PT_recovery_events(RecoveryPart, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_recovery_events(Part, bpy.types.Panel, label="Forced States", **ONCE_SET_UP):
     """States forced at frames"""
-
-    bl_label = "Forced States"
 
     def fill(self, _context, obj, column):
         group = obj.active_ragdoll.recovery
-        buttons, _event = draw_list(column, "recovery_events", group, "events", maxrows=8)
+        buttons, _event = draw_list(column, _draw_event, group, "events", maxrows=8)
         buttons.operator_menu_enum("active_ragdoll.add_recovery_event", "phase", text="", icon="ADD")
         buttons.operator("active_ragdoll.remove_recovery_event", text="", icon="REMOVE")

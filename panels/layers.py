@@ -9,23 +9,18 @@ from ..core.blender.stack import blend_spaces
 from ..core.blender.stack.entries import state_graph
 from ..core.errors import RagdollError
 from .base import Part, draw_list, paragraph
-from .motion import StackPanel
 
 SOURCE_ICONS = {"CLIP": "ACTION", "POSE": "ARMATURE_DATA", "BLEND_SPACE": "EMPTY_AXIS", "AIM_OFFSET": "TRACKER"}
 
 
-class ACTIVE_RAGDOLL_UL_layers(bpy.types.UIList):
-    """Layers: the first one lowest"""
-
-    def draw_item(self, _context, layout, _data, item, _icon, _active_data, _active_property):
-        row = layout.row(align=True)
-        row.prop(item, "enabled", text="")
-        row.label(text="", icon=SOURCE_ICONS[item.source])
-        row.prop(item, "name", text="", emboss=False)
-        weight = row.row(align=True)
-        weight.active = item.enabled
-        weight.prop(item, "weight", text="", slider=True)
-        row.prop(item, "solo", text="", icon="SOLO_ON" if item.solo else "SOLO_OFF", emboss=False)
+def _draw_layer(row, item, _owner) -> None:
+    row.prop(item, "enabled", text="")
+    row.label(text="", icon=SOURCE_ICONS[item.source])
+    row.prop(item, "name", text="", emboss=False)
+    weight = row.row(align=True)
+    weight.active = item.enabled
+    weight.prop(item, "weight", text="", slider=True)
+    row.prop(item, "solo", text="", icon="SOLO_ON" if item.solo else "SOLO_OFF", emboss=False)
 
 
 def draw_action(layout, choice, action: str = "action", slot: str = "slot") -> None:
@@ -51,17 +46,14 @@ def draw_base(layout, choice) -> None:
         layout.prop(choice, "base_frame")
 
 
-class ACTIVE_RAGDOLL_PT_layers(StackPanel, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_layers(Part, bpy.types.Panel, label="Pose Layers", parent="motion"):
     """Poses, clips and blend spaces on top of the animation, before look-at and physics"""
-
-    bl_label = "Pose Layers"
 
     def fill(self, context, obj, layout):
         layout.operator_menu_enum("active_ragdoll.add_layer", "source", text="Add Layer", icon="ADD")
         if not len(obj.active_ragdoll.layers):
             return
-        settings = obj.active_ragdoll
-        buttons, layer = draw_list(layout, "layers", settings, "layers")
+        buttons, layer = draw_list(layout, _draw_layer, obj.active_ragdoll, "layers")
         buttons.operator("active_ragdoll.remove_layer", text="", icon="REMOVE")
         buttons.separator()
         for icon, step in (("TRIA_UP", -1), ("TRIA_DOWN", 1)):
@@ -129,13 +121,8 @@ class ACTIVE_RAGDOLL_PT_layers(StackPanel, bpy.types.Panel):
             draw_base(column, layer)
 
 
-class ACTIVE_RAGDOLL_PT_layer_mask(Part, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_layer_mask(Part, bpy.types.Panel, label="Mask", parent="layers", needed="layers"):
     """Which bones the active layer acts on"""
-
-    bl_label = "Mask"
-    bl_parent_id = "ACTIVE_RAGDOLL_PT_layers"
-    need_ragdoll = False
-    needed = "layers"
 
     def fill(self, _context, obj, column):
         layer, column = active_item(obj.active_ragdoll, "layers"), rows(column)
@@ -159,35 +146,28 @@ class ACTIVE_RAGDOLL_PT_layer_mask(Part, bpy.types.Panel):
             column.prop(layer, "mask_invert")
 
 
-class ACTIVE_RAGDOLL_UL_blend_spaces(bpy.types.UIList):
-    """Blend spaces"""
-
-    def draw_item(self, _context, layout, _data, item, _icon, _active_data, _active_property):
-        layout.prop(item, "name", text="", emboss=False, icon="EMPTY_AXIS")
-        layout.label(text=translated(f"{len(item.samples)} samples"))
+def _draw_space(row, item, _owner) -> None:
+    row.prop(item, "name", text="", emboss=False, icon="EMPTY_AXIS")
+    row.label(text=translated(f"{len(item.samples)} samples"))
 
 
-class ACTIVE_RAGDOLL_UL_samples(bpy.types.UIList):
-    """Samples and their places"""
-
-    def draw_item(self, _context, layout, data, item, _icon, _active_data, _active_property):
-        row = layout.split(factor=0.5 if data.dimensions == "2D" else 0.7, align=True)
-        row.label(text=item.action.name if item.action is not None else "No action")
-        places = row.row(align=True)
-        places.prop(item, "x", text="")
-        if data.dimensions == "2D":
-            places.prop(item, "y", text="")
+def _draw_sample(row, item, space) -> None:
+    row = row.split(factor=0.5 if space.dimensions == "2D" else 0.7, align=True)
+    row.label(text=item.action.name if item.action is not None else "No action")
+    places = row.row(align=True)
+    places.prop(item, "x", text="")
+    if space.dimensions == "2D":
+        places.prop(item, "y", text="")
 
 
-class ACTIVE_RAGDOLL_PT_blend_spaces(StackPanel, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_blend_spaces(Part, bpy.types.Panel, parent="motion"):
     """Clips placed on a line or in a plane, blended by where the point is"""
 
     def fill(self, context, obj, layout):
         layout.operator_menu_enum("active_ragdoll.add_blend_space", "kind", text="Add Blend Space", icon="ADD")
         if not len(obj.active_ragdoll.blend_spaces):
             return
-        settings = obj.active_ragdoll
-        buttons, space = draw_list(layout, "blend_spaces", settings, "blend_spaces", rows=2)
+        buttons, space = draw_list(layout, _draw_space, obj.active_ragdoll, "blend_spaces", rows=2)
         buttons.operator("active_ragdoll.remove_blend_space", text="", icon="REMOVE")
         if space is not None:
             self._draw_point(layout, context, obj, space)
@@ -222,8 +202,7 @@ class ACTIVE_RAGDOLL_PT_blend_spaces(StackPanel, bpy.types.Panel):
                 row.prop(axis, "input", text=axis.name)
 
     def _draw_samples(self, layout, space):
-        buttons = "add_sample", "remove_sample"
-        _column, sample = draw_list(layout, "samples", space, "samples", buttons)
+        _column, sample = draw_list(layout, _draw_sample, space, "samples", "sample")
         if sample is None:
             return
         column = rows(layout)
@@ -240,13 +219,11 @@ class ACTIVE_RAGDOLL_PT_blend_spaces(StackPanel, bpy.types.Panel):
             button.what, button.space = "SAMPLES", name
 
 
-class ACTIVE_RAGDOLL_PT_blend_axes(Part, bpy.types.Panel):
-    """Axes, inputs and synchronisation of the active blend space"""
+IN_SPACE = {"parent": "blend_spaces", "needed": "blend_spaces"}
 
-    bl_label = "Axes and Inputs"
-    bl_parent_id = "ACTIVE_RAGDOLL_PT_blend_spaces"
-    need_ragdoll = False
-    needed = "blend_spaces"
+
+class ACTIVE_RAGDOLL_PT_blend_axes(Part, bpy.types.Panel, label="Axes and Inputs", **IN_SPACE):
+    """Axes, inputs and synchronisation of the active blend space"""
 
     def fill(self, _context, obj, column):
         space, column = active_item(obj.active_ragdoll, "blend_spaces"), rows(column)
@@ -269,41 +246,28 @@ class ACTIVE_RAGDOLL_PT_blend_axes(Part, bpy.types.Panel):
             column.prop_search(space, "aim_bone", obj.data, "bones")
 
 
-class ACTIVE_RAGDOLL_UL_parameters(bpy.types.UIList):
-    """Parameters"""
-
-    def draw_item(self, _context, layout, _data, item, _icon, _active_data, _active_property):
-        row = layout.row(align=True)
-        row.prop(item, "name", text="", emboss=False)
-        if item.read == "VALUE":
-            row.prop(item, "on" if item.kind == "BOOL" else "value", text="")
-        else:
-            row.label(text=bpy.types.UILayout.enum_item_name(item, "read", item.read))
+def _draw_parameter(row, item, _owner) -> None:
+    row.prop(item, "name", text="", emboss=False)
+    if item.read == "VALUE":
+        row.prop(item, "on" if item.kind == "BOOL" else "value", text="")
+    else:
+        row.label(text=bpy.types.UILayout.enum_item_name(item, "read", item.read))
 
 
-class ACTIVE_RAGDOLL_UL_states(bpy.types.UIList):
-    """States; the first one begins"""
-
-    def draw_item(self, context, layout, _data, item, _icon, _active_data, _active_property):
-        shown = dict(state_graph.shown_states(item.id_data, context.scene.frame_current))
-        row = layout.row(align=True)
-        row.prop(item, "name", text="", emboss=False, icon="RADIOBUT_ON" if item.name in shown else "RADIOBUT_OFF")
-        if item.name in shown:
-            row.label(text=f"{shown[item.name]:.0%}")
+def _draw_state(row, item, _owner) -> None:
+    shown = dict(state_graph.shown_states(item.id_data, bpy.context.scene.frame_current))
+    row.prop(item, "name", text="", emboss=False, icon="RADIOBUT_ON" if item.name in shown else "RADIOBUT_OFF")
+    if item.name in shown:
+        row.label(text=f"{shown[item.name]:.0%}")
 
 
-class ACTIVE_RAGDOLL_UL_transitions(bpy.types.UIList):
-    """Transitions; those further up come first"""
-
-    def draw_item(self, _context, layout, _data, item, _icon, _active_data, _active_property):
-        layout.label(text=f"{item.origin} \u2192 {item.target or '?'}")
-        layout.label(text=translated(f"{len(item.conditions)} conditions"))
+def _draw_transition(row, item, _owner) -> None:
+    row.label(text=f"{item.origin} \u2192 {item.target or '?'}")
+    row.label(text=translated(f"{len(item.conditions)} conditions"))
 
 
-class ACTIVE_RAGDOLL_PT_graph(StackPanel, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_graph(Part, bpy.types.Panel, label="State Graph", parent="motion"):
     """States that each play a clip or blend space, and what leads from one to another"""
-
-    bl_label = "State Graph"
 
     def fill(self, context, obj, layout):
         graph = obj.active_ragdoll.graph
@@ -313,9 +277,13 @@ class ACTIVE_RAGDOLL_PT_graph(StackPanel, bpy.types.Panel):
         column = layout.column()
         column.use_property_split = True
         column.prop(graph, "weight", slider=True)
-        for what, title in (("state", "States"), ("parameter", "Parameters"), ("transition", "Transitions")):
+        for what, draw_row, title in (
+            ("state", _draw_state, "States"),
+            ("parameter", _draw_parameter, "Parameters"),
+            ("transition", _draw_transition, "Transitions"),
+        ):
             layout.label(text=title)
-            buttons, item = draw_list(layout, f"{what}s", graph, f"{what}s", rows=2)
+            buttons, item = draw_list(layout, draw_row, graph, f"{what}s", rows=2)
             for do, icon, step in (("ADD", "ADD", 1), ("REMOVE", "REMOVE", 1), ("MOVE", "TRIA_UP", -1)):
                 button = buttons.operator("active_ragdoll.edit_graph", text="", icon=icon)
                 button.what, button.do, button.step = what.upper(), do, step

@@ -1,33 +1,24 @@
 """Panels of the motion stack: one for each kind of entry that has a list, and their order."""
 
+import sys
+
 import bpy
 
 from ..core.blender import look_at_api
 from ..core.blender.interface import props, rows, short
 from ..core.blender.languages import translated
-from ..core.blender.settings import lists
+from ..core.blender.settings import declare, lists
 from ..core.blender.stack import entries, stack_edits
 from ..core.errors import RagdollError
 from .base import Part, draw_list, paragraph
 
 
-class StackPanel(Part):
-    """A part of the panel of the motion stack: of use without a ragdoll."""
+def draw_items(layout, what: str, obj):
+    """A list of the motion stack with buttons to add, remove and move; its active item."""
+    own, owner = entries.lists()[what], stack_edits.owner_of(obj, what)
+    name, number = own.shown
 
-    bl_parent_id = "ACTIVE_RAGDOLL_PT_motion"
-    need_ragdoll = False
-
-
-class ACTIVE_RAGDOLL_UL_motion(bpy.types.UIList):
-    """Items of the motion stack, with their switch and weight"""
-
-    bl_idname = "ACTIVE_RAGDOLL_UL_motion"
-
-    def draw_item(self, _context, layout, _data, item, _icon, _active_data, _active_property, index=0):
-        """The name or bone, the switch and the weight or limit."""
-        row = layout.row(align=True)
-        own = next(own for own in entries.lists().values() if isinstance(item, own.group))
-        name, number = own.shown
+    def draw_row(row, item, _owner) -> None:
         if name == "name":
             row.prop(item, name, text="", emboss=False, icon=own.icon)
         else:
@@ -37,11 +28,7 @@ class ACTIVE_RAGDOLL_UL_motion(bpy.types.UIList):
         if hasattr(item, "enabled"):
             row.prop(item, "enabled", text="")
 
-
-def draw_items(layout, what: str, obj):
-    """A list with buttons to add, remove and move; its active item."""
-    tip, owner = entries.lists()[what].shown[0], stack_edits.owner_of(obj, what)
-    buttons, item = draw_list(layout, "motion", owner, what, list_id=what, item_dyntip_propname=tip)
+    buttons, item = draw_list(layout, draw_row, owner, what, item_dyntip_propname=name)
     draw_add_remove(buttons, what)
     for direction in ("UP", "DOWN"):
         button = buttons.operator("active_ragdoll.motion_move", text="", icon=f"TRIA_{direction}")
@@ -55,7 +42,7 @@ def draw_add_remove(layout, what: str) -> None:
         layout.operator(f"active_ragdoll.motion_{name}", text="", icon=icon).what = what
 
 
-class MotionPanel(StackPanel):
+class MotionPanel(Part, parent="motion"):
     """A panel about one list of the motion stack; a class that uses it has the `kind`."""
 
     kind: entries.ListKind
@@ -71,22 +58,15 @@ class MotionPanel(StackPanel):
 
 def _panel(kind: entries.ListKind) -> type:
     """The panel of a kind."""
-    made = {"bl_label": kind.label, "kind": kind, "__doc__": kind.__doc__}
-    return type(f"ACTIVE_RAGDOLL_PT_{kind.items}", (MotionPanel, bpy.types.Panel), made)
+    made = {"kind": kind, "__doc__": kind.__doc__}
+    return type(f"ACTIVE_RAGDOLL_PT_{kind.items}", (MotionPanel, bpy.types.Panel), made, label=kind.label)
 
 
-class LookAtPart(Part):
-    """A panel inside that of the look-at, once there is a chain."""
-
-    bl_parent_id = "ACTIVE_RAGDOLL_PT_look_at"
-    need_ragdoll = False
-    needed = "look_at"
+ONCE_THERE = {"parent": "look_at", "needed": "look_at"}
 
 
-class ACTIVE_RAGDOLL_PT_look_at_entries(LookAtPart, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_look_at_entries(Part, bpy.types.Panel, label="Bones", **ONCE_THERE):
     """The chain from the eye or head down to the spine or pelvis"""
-
-    bl_label = "Bones"
 
     def fill(self, context, obj, layout):
         entry = draw_items(layout, "entries", obj)
@@ -110,10 +90,8 @@ class ACTIVE_RAGDOLL_PT_look_at_entries(LookAtPart, bpy.types.Panel):
             row.prop(link, "reset_to_default", toggle=True)
 
 
-class ACTIVE_RAGDOLL_PT_look_at_weight(LookAtPart, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_look_at_weight(Part, bpy.types.Panel, label="Transitions", **ONCE_THERE):
     """Transitions of the weight, stored on the timeline"""
-
-    bl_label = "Transitions"
 
     def fill(self, context, obj, layout):
         row = layout.row(align=True)
@@ -139,7 +117,7 @@ class ACTIVE_RAGDOLL_PT_look_at_weight(LookAtPart, bpy.types.Panel):
             layout.operator("active_ragdoll.clear_look_at_events", icon="TRASH")
 
 
-class ACTIVE_RAGDOLL_PT_motion_order(StackPanel, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_motion_order(Part, bpy.types.Panel, parent="motion"):
     """In which order the entries of the motion stack act, before the physics"""
 
     def fill(self, _context, obj, layout):
@@ -155,13 +133,5 @@ class ACTIVE_RAGDOLL_PT_motion_order(StackPanel, bpy.types.Panel):
 
 def classes() -> tuple:
     """What is to be registered, with a panel for each kind that has a list now."""
-    kinds = sorted(
-        (kind for kind in entries.kinds() if isinstance(kind, entries.ListKind)), key=lambda kind: kind.panel_place
-    )
-    return (
-        ACTIVE_RAGDOLL_UL_motion,
-        *map(_panel, kinds),
-        ACTIVE_RAGDOLL_PT_look_at_entries,
-        ACTIVE_RAGDOLL_PT_look_at_weight,
-        ACTIVE_RAGDOLL_PT_motion_order,
-    )
+    kinds = [kind for kind in entries.kinds() if isinstance(kind, entries.ListKind)]
+    return (*map(_panel, sorted(kinds, key=lambda kind: kind.panel_place)), *declare.classes_of(sys.modules[__name__]))

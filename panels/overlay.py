@@ -13,13 +13,9 @@ from ..core.blender.physics import body_objects
 from ..core.blender.runtime import STATE
 from ..core.blender.tools import viewport
 from ..core.ragdoll.overlay import Show
-from .base import active_armature, paragraph
-from .ragdoll import SetupPart
+from .base import Part, active_armature, paragraph
 
 THIN, THICK = 1.5, 2.5  # [px] of lines, at the usual size of the interface
-_VIEW = bpy.types.SpaceView3D
-
-_handles: list = []
 
 
 def _switched(_self, _context) -> None:
@@ -118,7 +114,7 @@ def _draw(context, lines) -> None:
         gpu.state.blend_set("NONE")
 
 
-class ACTIVE_RAGDOLL_PT_overlay(SetupPart, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_overlay(Part, bpy.types.Panel, parent="setup"):
     """What the 3D view shows of the ragdoll, and editing its bodies by hand"""
 
     def draw_header(self, context):
@@ -156,27 +152,10 @@ class ACTIVE_RAGDOLL_PT_overlay(SetupPart, bpy.types.Panel):
             paragraph(layout, context, text, "INFO")
 
 
-def add() -> None:
-    """Attach the settings and, where there are windows to draw in, the draw handler."""
-    remove_handler()
+def add(undo) -> None:
+    """Attach the settings and, where there are windows to draw in, the draw handler; `undo` takes them back."""
     bpy.types.Scene.active_ragdoll_overlay = PointerProperty(type=ActiveRagdollOverlay)
+    undo.callback(delattr, bpy.types.Scene, "active_ragdoll_overlay")
     if not bpy.app.background:
-        add_handler()
-
-
-def remove() -> None:
-    """Take everything back that `add` did."""
-    remove_handler()
-    del bpy.types.Scene.active_ragdoll_overlay
-
-
-def add_handler() -> None:
-    """Let Blender call `draw_view`, once for every view it draws."""
-    if not _handles:
-        _handles.append(_VIEW.draw_handler_add(draw_view, (), "WINDOW", "POST_VIEW"))
-
-
-def remove_handler() -> None:
-    """Blender calls `draw_view` no more."""
-    while _handles:
-        _VIEW.draw_handler_remove(_handles.pop(), "WINDOW")
+        drawing = bpy.types.SpaceView3D.draw_handler_add(draw_view, (), "WINDOW", "POST_VIEW")
+        undo.callback(bpy.types.SpaceView3D.draw_handler_remove, drawing, "WINDOW")

@@ -31,10 +31,9 @@ LISTED = 8  # bones of a report that are shown
 LINES = 4  # that a notice has
 
 
-class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel, label="Ragdoll"):
     """Build, remove, and how it stands"""
 
-    bl_label = "Ragdoll"
     need_ragdoll = False
 
     @classmethod
@@ -81,10 +80,10 @@ def draw_notice(layout, context, finding, lines: int = 0, others: int = 0) -> No
         row.label(text=translated(f"{others} more below") if others else "")
 
 
-class ACTIVE_RAGDOLL_PT_health(Part, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_health(Part, bpy.types.Panel, parent="main"):
     """All that there is to say of the character, and what would make its ragdoll unstable"""
 
-    bl_parent_id = "ACTIVE_RAGDOLL_PT_main"
+    need_ragdoll = True
 
     def draw(self, context):
         obj = active_armature(context)
@@ -105,10 +104,9 @@ class ACTIVE_RAGDOLL_PT_act(Sidebar, bpy.types.Panel):
         column.menu("ACTIVE_RAGDOLL_MT_story", icon="TIME")
 
 
-class ACTIVE_RAGDOLL_PT_simulate(Sidebar, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_simulate(Sidebar, bpy.types.Panel, label="Simulate & Bake"):
     """The shot: its simulation, its keyframes"""
 
-    bl_label = "Simulate & Bake"
     need_ragdoll = False
 
     @staticmethod
@@ -126,14 +124,7 @@ class ACTIVE_RAGDOLL_PT_simulate(Sidebar, bpy.types.Panel):
         column.operator_menu_enum("active_ragdoll.export_ready", "to", text="Export Ready", icon="EXPORT")
 
 
-class ShotPart(Part):
-    """A part of the panel of the shot."""
-
-    bl_parent_id = "ACTIVE_RAGDOLL_PT_simulate"
-    need_ragdoll = False
-
-
-class ACTIVE_RAGDOLL_PT_range(ShotPart, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_range(Part, bpy.types.Panel, parent="simulate"):
     """Which frames are simulated"""
 
     def fill(self, context, obj, column):
@@ -147,7 +138,7 @@ class ACTIVE_RAGDOLL_PT_range(ShotPart, bpy.types.Panel):
         inner.prop(shown, "frame_end", text="End")
 
 
-class ACTIVE_RAGDOLL_PT_bake_options(ShotPart, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_bake_options(Part, bpy.types.Panel, parent="simulate"):
     """What a bake writes, and where to"""
 
     def fill(self, context, obj, column):
@@ -178,13 +169,7 @@ class ACTIVE_RAGDOLL_PT_setup(Sidebar, bpy.types.Panel):
     bl_options = {"DEFAULT_CLOSED"}
 
 
-class SetupPart(Part):
-    """A part of the panel of the set-up."""
-
-    bl_parent_id = "ACTIVE_RAGDOLL_PT_setup"
-
-
-class ACTIVE_RAGDOLL_PT_drive(SetupPart, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_drive(Part, bpy.types.Panel, parent="setup"):
     """What leads the bodies"""
 
     def fill(self, _context, obj, column):
@@ -197,7 +182,7 @@ class ACTIVE_RAGDOLL_PT_drive(SetupPart, bpy.types.Panel):
         column.prop(settings, "human_strength")
 
 
-class ACTIVE_RAGDOLL_PT_bodies(SetupPart, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_bodies(Part, bpy.types.Panel, parent="setup"):
     """What the bodies are made of"""
 
     def fill(self, _context, obj, column):
@@ -216,7 +201,7 @@ class ACTIVE_RAGDOLL_PT_bodies(SetupPart, bpy.types.Panel):
         row.operator("active_ragdoll.bind_pose_from_frame", text="", icon="X").rest = True
 
 
-class ACTIVE_RAGDOLL_PT_limits(SetupPart, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_limits(Part, bpy.types.Panel, parent="setup"):
     """Whether the shot's animation stays within the joints' limits"""
 
     def fill(self, context, obj, column):
@@ -232,7 +217,7 @@ class ACTIVE_RAGDOLL_PT_limits(SetupPart, bpy.types.Panel):
             column.operator("active_ragdoll.check_limits", text="Widen to Fit", icon="FULLSCREEN_ENTER").widen = True
 
 
-class ACTIVE_RAGDOLL_PT_profile(SetupPart, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_profile(Part, bpy.types.Panel, parent="setup"):
     """All settings of the character to a file and back"""
 
     def fill(self, _context, _obj, column):

@@ -55,7 +55,7 @@ def stated() -> Iterator[str]:
 
 def _of(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-        children = [child for child in node.body if not _is_text(child)]
+        children = [child for child in (*getattr(node, "keywords", ()), *node.body) if not _is_text(child)]
     elif isinstance(node, ast.keyword) and node.arg in SHOWN and isinstance(node.value, ast.Constant):
         children = []
         if isinstance(node.value.value, str):

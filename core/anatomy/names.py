@@ -271,14 +271,10 @@ def _read_japanese(name: str) -> Name | None:
 _TWIN = re.compile(r"D(?=(?:[._][LR])?$)")
 
 
-def follows_twin(name: str) -> bool:
-    """Whether a bone is the "D" twin of a leg bone: the twin carries the mesh's weights, the plain one the IK."""
-    return _JAPANESE.search(name) is not None and _TWIN.search(unicodedata.normalize("NFKC", name)) is not None
-
-
-def plain(name: str) -> str:
-    """The name of the bone that a "D" twin follows."""
-    return _TWIN.sub("", unicodedata.normalize("NFKC", name))
+def followed(name: str) -> str | None:
+    """The name of the leg bone with the IK that a "D" twin, which carries the mesh's weights, follows; else None."""
+    name = unicodedata.normalize("NFKC", name)
+    return _TWIN.sub("", name) if _JAPANESE.search(name) and _TWIN.search(name) else None
 
 
 # ---- roles of the bones of arms, legs and trunk ---------------------------------------------------------------------

@@ -108,8 +108,9 @@ def _body(names: list, parents, read: list, deform) -> np.ndarray:
     # The plain leg bones of a MikuMikuDance model go where they have "D" twins with the weights.
     row = {name: i for i, name in enumerate(names)}
     for i, name in enumerate(names):
-        if mask[i] and naming.follows_twin(name) and naming.plain(name) in row:
-            mask[row[naming.plain(name)]] = False
+        plain = row.get(naming.followed(name)) if mask[i] else None
+        if plain is not None:
+            mask[plain] = False
     # What hangs on a control and has no name of its own belongs to it.
     nearest = nearest_ancestors(parents, mask)
     below = np.zeros(len(names), dtype=bool)

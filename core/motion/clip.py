@@ -95,8 +95,6 @@ class Clip:
 
     def place(self, clip_time: float) -> tuple[int, float]:
         """The frame at or before a time within the clip [s], and how far it is to the next, 0 on a frame."""
-        if math.isnan(clip_time):
-            raise RagdollError(f'The time of clip "{self.name}" is not a number')
         frame = _rounded(min(max(clip_time * self.fps, 0.0), self.frame_count - 1))
         return int(frame), frame - int(frame)
 

@@ -65,6 +65,8 @@ class Layout:
     def operator_menu_enum(self, name, _property, **_options):
         self.drawn.append(("menu", name, self))
 
+    operator_enum = operator_menu_enum
+
     def template_node_socket(self, color):
         assert len(color) == 4
 
@@ -105,7 +107,8 @@ def drawn(panel, obj) -> list | None:
         # Without a window the interface has no scale.
         preferences=SimpleNamespace(system=SimpleNamespace(ui_scale=1.0)),
     )
-    if hasattr(panel, "poll") and not panel.poll(context):
+    above = getattr(bpy.types, getattr(panel, "bl_parent_id", ""), panel)
+    if any(hasattr(one, "poll") and not one.poll(context) for one in (above, panel)):
         return None
     found = []
     stand_in = standing_in(panel, Layout(found))

@@ -48,6 +48,12 @@ def _idle_and_twin(obj):
     bpy.ops.object.mode_set(mode="OBJECT")
 
 
+def _missing(obj):
+    bpy.ops.object.mode_set(mode="EDIT")
+    obj.data.edit_bones.remove(obj.data.edit_bones["head"])
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
 def _keyed_below(obj):
     rigs.key(obj.pose.bones["DEF-head"], "rotation_quaternion", {1: (1, 0, 0, 0), LAST: (0.9, 0.4, 0, 0)})
 
@@ -64,6 +70,7 @@ BAD = {
     "locked": (_lock, "No control of their own have 'DEF-head'"),
     "driven": (_drive, "No control of their own have 'DEF-head'"),
     "hidden": (_hide, ""),
+    "missing": (_missing, "The bone 'head' is gone that 'Copy Transforms' of 'DEF-head' follows"),
     "without w": (_without_w, ""),
     "idle and twin": (_idle_and_twin, ""),
     "keyed below": (_keyed_below, ""),

@@ -83,7 +83,11 @@ def lying(rotation, place=(0.0, 0.0, 0.0)):
 def test_on_the_back_one_looks_to_the_feet_and_on_the_face_to_the_head():
     back, face = lying(ON_BACK), lying(ON_FACE)
     assert back.along == pytest.approx([0.0, 1.0, 0.0]) and back.forward == pytest.approx(UP)
-    assert transitions.faces(back) == FACE_UP and transitions.faces(face) == FACE_DOWN
+    places = [
+        pose_space.compose_matrices(quaternion.rotate(turn, STANDING), quaternion.identity((4,)))
+        for turn in (ON_BACK, ON_FACE)
+    ]
+    assert [Landmarks(0, (1, 2, 3), np.array([0]), 1.8).face(pose) for pose in places] == [FACE_UP, FACE_DOWN]
     assert transitions.heading(back) == pytest.approx([0.0, -1.0, 0.0])
     assert face.along == pytest.approx([0.0, -1.0, 0.0])
     assert transitions.heading(face) == pytest.approx([0.0, -1.0, 0.0])

@@ -238,8 +238,24 @@ def _controls(
     joints = {part.bone: part.parent for part in obj.active_ragdoll.parts}
     parents = [next((p for p in (joints.get(name), *up) if p in simulated), None) for name, up in zip(simulated, above)]
     rows = [-1 if p is None else simulated.index(p) for p in parents]
+    _check_constraints(obj)
     with STATE.occupied():
         return controls.Controls(obj, simulated, rows, limbs, exact, frame)
+
+
+def _check_constraints(obj) -> None:
+    """Tell of constraints whose bone is gone, and let Blender find them broken, as it has in copies of the rig.
+
+    Until something of them is set it has their bones at the armature's origin.
+    """
+    for bone in obj.pose.bones:
+        for constraint in bone.constraints:
+            name = getattr(constraint, "subtarget", "")
+            if name and constraint.target == obj and name not in obj.data.bones:
+                with STATE.writing():
+                    constraint.influence = constraint.influence
+                text = f"The bone '{name}' is gone that '{constraint.name}' of '{bone.name}' follows"
+                STATE.warn(obj.name, text)
 
 
 def _write(obj, recorder, names: list, keyed: list, choice: Choice, carried, properties: dict) -> None:

@@ -367,7 +367,7 @@ def _carried_moments(plan, masses, pivots) -> np.ndarray:
     """Moments of inertia [m, 3] of all that each joint carries, about the joint, along its body's axes."""
     own = fitting.own_moments([shape.kind for shape in plan.shapes], 2.0 * plan.array("half"), masses)
     axes = plan.array("axes")
-    carries = joint_motors.descends(plan.parents)
+    carries = skeleton.descends(plan.parents)
     tensors = joint_motors.carried_tensors(masses, own, axes, plan.array("center"), pivots, carries)
     return np.einsum("mia,mij,mja->ma", axes, tensors, axes)
 

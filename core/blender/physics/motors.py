@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from mathutils import Matrix
 
-from ... import quaternion
+from ... import quaternion, skeleton
 from ...pose import affine
 from ...ragdoll import drives
 from ...ragdoll.drives import joint_motors, springs
@@ -177,7 +177,7 @@ def gather_motors(characters) -> JointDrives | None:
     if not rows:
         return None
     bodies = [part.body for character in characters for part in character.obj.active_ragdoll.parts]
-    turns, carries = quaternion.from_matrix(np.array(bind)[:, :3, :3]), joint_motors.descends(ancestors)[rows]
+    turns, carries = quaternion.from_matrix(np.array(bind)[:, :3, :3]), skeleton.descends(ancestors)[rows]
     *places, empties = zip(*motors, strict=True)
     joints = (*map(np.array, (rows, parents, available, places)), empties, np.array(frames), turns, np.array(heads))
     return JointDrives(*joints, carries, body_objects.own_moments(bodies), np.full(len(motors), -1))

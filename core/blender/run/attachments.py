@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import quaternion
 from ...errors import RagdollError
+from ...pose import affine
 from ...ragdoll import attachment
 from ...ragdoll.attachment import DISTANCE, FIXED, POINT, STATED
 from ...ragdoll.drives import servo
@@ -72,7 +73,7 @@ class Attached:
         self.point = (np.linalg.inv(part.offset) @ [*item.point, 1.0])[:3]  # in the body's frame [3] [m]
         self.stated, self.reach = item.offset == STATED, item.reach_seconds
         turn = quaternion.normalize(np.array(item.offset_rotation, dtype=float))
-        self.offset = attachment.placed(item.offset_location, turn)
+        self.offset = affine(quaternion.to_matrix(turn), item.offset_location)
         below = {part.bone: part}
         for each in obj.active_ragdoll.parts:  # parents come before
             if each.parent in below:
@@ -327,15 +328,13 @@ def _approach(run, own: Attached, body, now, left: int) -> None:
     wanted = stated_place(own, now @ own.base, body)
     point = point_of(own, body)
     if own.kind == FIXED:
-        way, angles = attachment.step_towards(body, wanted, 1.0 / left)
         turn = wanted[:3, :3] @ body[:3, :3].T  # the point also moves when the body turns
+        angles = attachment.turned_towards(turn, 1.0 / left)
         way = (wanted[:3, 3] + turn @ (point - body[:3, 3]) - point) / left
     else:
         way, angles = (wanted[:3, 3] - point) / left, None
     _swap_joints(run, own)
-    limits = [(float(x), float(x)) for x in way]
-    frame = attachment.placed(point)
-    _join_by_limits(run, own, frame, limits, angles)
+    _join_by_limits(run, own, affine(np.eye(3), point), [(float(x), float(x)) for x in way], angles)
 
 
 def _rope(run, own: Attached, scene, body, now, before, length: float, seconds: float) -> None:
@@ -348,14 +347,9 @@ def _rope(run, own: Attached, scene, body, now, before, length: float, seconds: 
         pace = (ahead - anchor) / seconds
     else:
         pace = (anchor - (before @ own.base @ held)[:3, 3]) / seconds
-    axis, way = attachment.rope(point, anchor, (point - last) / seconds, pace, length, seconds)
+    velocity, far = (point - last) / seconds - pace, 1e3 * max(length, own.character.height)
+    frame, limits = attachment.rope(point, anchor, velocity, length, far, world.pull(scene), seconds)
     _swap_joints(run, own)
-    frame = attachment.frame_along(point, axis)
-    limits = [(-1e3 * max(length, own.character.height), way), None, None]
-    aside = attachment.sway(point, anchor, (point - last) / seconds, pace, length, world.pull(scene), seconds)
-    if aside is not None:
-        expected = frame[:3, :3].T @ aside[0]
-        limits[1:] = [(float(y - aside[1]), float(y + aside[1])) for y in expected[1:]]
     _join_by_limits(run, own, frame, limits)
 
 

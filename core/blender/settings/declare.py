@@ -133,6 +133,19 @@ def choice(name, items, default=None, description=None, **more):
     return _declare("EnumProperty", name, description, default, items=items, **more)
 
 
+_menus: dict = {}  # Blender does not keep the texts of menus that are made when they are opened
+
+
+def menu(listed: Callable) -> Callable:
+    """The items of a choice among what a function of the owner lists when the menu is opened."""
+
+    def opened(self=None, _context=None) -> tuple:
+        found = tuple(listed(self))
+        return _menus.setdefault(found, found)
+
+    return opened
+
+
 def block(name, description=None, type: type = bpy.types.Object, **more):
     """A data-block of the file."""
     return _declare("PointerProperty", name, description, type=type, points=True, **more)

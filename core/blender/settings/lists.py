@@ -151,18 +151,16 @@ BASES = (
 )
 
 
-_slots: dict = {}  # Blender does not keep the texts of a menu
-
-
 def slots(of: str, action: str):
     """A choice among the slots of an action by their display names; the identifier is stored in the setting `of`."""
 
-    def listed(self, _context=None) -> list:
+    @declare.menu
+    def listed(self) -> list:
         chosen, now = getattr(self, action), getattr(self, of)
         found = [(slot.identifier, slot.name_display, "") for slot in getattr(chosen, "slots", ())]
         if now and now not in [slot[0] for slot in found]:
             found.append((now, f"{now[2:]} (gone)", ""))
-        return _slots.setdefault(tuple(found), [("AUTOMATIC", "Automatic", "The one that fits"), *found])
+        return [("AUTOMATIC", "Automatic", "The one that fits"), *found]
 
     def get(self) -> int:
         return next((i for i, item in enumerate(listed(self)) if item[0] == getattr(self, of)), 0)

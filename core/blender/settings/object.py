@@ -224,15 +224,3 @@ def classes() -> tuple:
         ActiveRagdollMotionKind,
         *OWNERS.values(),
     )
-
-
-def add_settings() -> None:
-    """Attach the property groups as `active_ragdoll`."""
-    for owner, group in OWNERS.items():
-        owner.active_ragdoll = settings(group, "Active Ragdoll", options=None)
-
-
-def remove_settings() -> None:
-    """Detach the property groups; values stay in the file for the next time."""
-    for owner in OWNERS:
-        del owner.active_ragdoll

@@ -119,11 +119,7 @@ class LookAt:
             state = None
         view = ModelView(rig, pose, self._closure, self._replaced)
         rotations, side = self._solved(view, target, self._up, 0 if state is None else state.side)
-        result = write_rotations(pose, rotations)
-        return self._blended(pose, result, weight, state, side, float(seconds))
-
-    def _blended(self, pose, result, weight: float, state, side: int, seconds: float) -> tuple[LocalPose, LookAtState]:
-        turned = list(self.turned)
+        result, turned = write_rotations(pose, rotations), list(self.turned)
         followed = smoothed = None
         if self.blend_speed > 0.0:
             followed = smoothed = result.rotations[turned]
@@ -133,7 +129,7 @@ class LookAt:
                 result.rotations[turned] = smoothed
         if weight < 1.0:
             result.rotations[turned] = quaternion.slerp(pose.rotations[turned], result.rotations[turned], weight)
-        return result, LookAtState(seconds, int(side), followed, smoothed)
+        return result, LookAtState(float(seconds), int(side), followed, smoothed)
 
     def _solved(self, view: ModelView, target: tuple, up: tuple, last_side: int) -> tuple[dict, int]:
         """Local rotations of the turned bones, and the side."""

@@ -156,8 +156,8 @@ def depths(shapes: list, first, second, within: float = 0.0) -> np.ndarray:
     return result
 
 
-def met(shapes: list, first, second, moves: np.ndarray, tolerance: float = 0.0) -> np.ndarray:
-    """Whether pairs of bodies [p] stand deeper in each other than a tolerance [m] in any of several poses.
+def met(shapes: list, first, second, moves: np.ndarray) -> np.ndarray:
+    """Whether pairs of bodies [p] stand in each other in any of several poses.
 
     `shapes` stand in bind pose [m]; `moves` are their rigid motions from there to each pose [f, m, 4, 4].
     """
@@ -176,19 +176,19 @@ def met(shapes: list, first, second, moves: np.ndarray, tolerance: float = 0.0) 
         rows = np.flatnonzero(posed.within_reach(a, b))
         if len(rows):  # few directions settle most pairs
             _direction, depth = _least(posed, a[rows], b[rows], _few(posed, a[rows], b[rows]))
-            rows = rows[depth > tolerance]
+            rows = rows[depth > 0.0]
         while len(rows):
             # What keeps a pair apart in one pose, turned with its first shape, mostly does in the others.
             _pair, once = np.unique(rows % len(pairs), return_index=True)
             tried = rows[once]
-            depth, direction = _depths(posed, a[tried], b[tried], tolerance)
-            apart = depth <= tolerance
+            depth, direction = _depths(posed, a[tried], b[tried], 0.0)
+            apart = depth <= 0.0
             found[pairs[tried[~apart] % len(pairs)]] = True
             held = np.full((len(pairs), 3), np.nan)
             held[tried[apart] % len(pairs)] = np.einsum("pij,pi->pj", posed.axes[a[tried[apart]]], direction[apart])
             rows = rows[~np.isin(rows, tried)]
             turned = np.einsum("pij,pj->pi", posed.axes[a[rows]], held[rows % len(pairs)])
-            rows = rows[posed.overlap(a[rows], b[rows], turned[:, None])[:, 0] > tolerance]
+            rows = rows[posed.overlap(a[rows], b[rows], turned[:, None])[:, 0] > 0.0]
     return np.bincount(row[found], minlength=bodies) > 0
 
 

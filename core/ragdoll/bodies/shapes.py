@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ... import mirror
-from ...skeleton import depths, nearest_ancestors, path_to_root
+from ...skeleton import depths, descends, nearest_ancestors, path_to_root
 from . import fitting, overlap
 from .fitting import BOX, CAPSULE, COMPOUND, CONVEX_HULL, FEWEST_POINTS, SPHERE, Shape
 
@@ -50,7 +50,7 @@ class BodyPlan:
 
     def strangers(self) -> tuple[np.ndarray, np.ndarray]:
         """Pairs [p], [p] of bodies that touch each other: neither joined nor in `no_collide`."""
-        (first, second), told_apart = _unjoined(self.parents), set(self.no_collide)
+        (first, second), told_apart = np.nonzero(np.triu(~_joined(self.parents), 1)), set(self.no_collide)
         apart = [pair not in told_apart for pair in zip(first.tolist(), second.tolist(), strict=True)]
         return first[apart], second[apart]
 
@@ -157,6 +157,7 @@ class _Planner:
         row = {bone: i for i, bone in enumerate(self.bones)}
         self.parents = np.array([row.get(self.ancestors[bone], -1) for bone in self.bones], dtype=int)
         self.parents[np.isin(self.bones, led)] = -1
+        self.below = descends(self.bone_parents)
         join_loose_roots(self.bones, self.parents, self.heads, self.tails, self.bone_parents, hung)
         carriers = np.where(simulated, np.arange(len(simulated)), self.ancestors)
         self.owner = np.array([row.get(bone, -1) for bone in carriers], dtype=int)
@@ -191,8 +192,25 @@ class _Planner:
         for i, twin in enumerate(self.twins):
             found.append(found[twin].mirrored(self.normal, self.offset) if 0 <= twin < i else self._shape(i))
         symmetry = {"twins": self.twins, "normal": self.normal, "offset": self.offset}
-        no_collide = _separate(found, self.parents, self.size, vertices=self.vertices, **symmetry)
+        no_collide = self._separate(found, symmetry)
         return BodyPlan(self.bones, self.parents, self.depth[self.bones], found, no_collide, **symmetry)
+
+    def _separate(self, shapes, symmetry: dict) -> list:
+        """Make bodies smaller that overlap without being joined, in place; the pairs to be told apart instead."""
+        parents = self.parents
+        first, second = np.nonzero(np.triu(~_joined(parents), 1))
+        grand = np.where(parents >= 0, parents[parents], -1)
+        near = (grand[first] == second) | (grand[second] == first)
+        siblings = (parents[first] == parents[second]) & (parents[first] >= 0)
+        points = [None if own is None else own[0][:: 1 + len(own[0]) // 150] for own in self.vertices]
+        may = {"gap": GAP * self.size, "may_overlap": near | siblings}
+        told_apart = np.zeros(len(first), dtype=bool)
+        told_apart[overlap.separate(shapes, first, second, **may, **symmetry, points=points)] = True
+        # A body next to its grandparent (thigh and pelvis, with a stub between them) meets it when the joints bend.
+        radius = np.array([np.sort(shape.half)[1] for shape in shapes])
+        depth = overlap.depths(shapes, first[near], second[near], within=self.size)
+        told_apart[near] |= -depth < GRANDPARENT_ROOM * (radius[first] + radius[second])[near]
+        return [(int(i), int(j)) for i, j in zip(first[told_apart], second[told_apart], strict=True)]
 
     def _shape(self, i) -> Shape:
         """A body's shape: from its joints, or fitted to its vertices where there are enough of them."""
@@ -207,8 +225,9 @@ class _Planner:
         may_split = kind == COMPOUND or (kind == "AUTO" and self.twins[i] != i)
         if self.own_vertices[i] is None or len(carried) < 2 or not may_split:
             return shape
-        known = self.own_vertices[i][0], self.strongest[self.holder == i]
-        return _split(shape, points, known, carried, self.bone_parents, settings, kind == COMPOUND)
+        held_by = fitting.nearest_labels(points, self.own_vertices[i][0], self.strongest[self.holder == i])
+        trees = list(self.below[carried[1:]])
+        return fitting.split(shape, points, weights, held_by, trees, forced=kind == COMPOUND, **self.fit_settings)
 
     def _wanted(self, i) -> str:
         """The kind that a shape is fitted as; a compound begins as one shape."""
@@ -236,20 +255,6 @@ class _Planner:
         return shape
 
 
-def _split(shape, points, known, bones, parents, settings, forced):
-    """A body as a compound where that pays; `known` are vertices [j, 3] and the bones that hold them most [j]."""
-    trees = []
-    for top in bones[1:]:
-        tree = np.zeros(len(parents), dtype=bool)
-        tree[top] = True
-        for bone in bones[bones > top]:
-            tree[bone] = parents[bone] >= 0 and tree[parents[bone]]
-        trees.append(tree)
-    held_by = fitting.nearest_labels(points, *known)
-    own = {"share": settings["share"], "smallest": settings["smallest"]}
-    return fitting.split(shape, points, settings["weights"], held_by, trees, forced=forced, **own)
-
-
 def _joined(parents) -> np.ndarray:
     """Whether two bodies are parent and child [m, m]."""
     count = len(parents)
@@ -264,12 +269,8 @@ def _mirrored_too(vertices, twins, normal, offset):
     for i, twin in enumerate(twins):
         if twin >= 0 and vertices[twin] is not None:
             points, weights = vertices[twin]
-            image = mirror.reflect(points, normal, offset)
-            own = [vertices[i]] if vertices[i] is not None else []
-            result[i] = (
-                np.concatenate([*(points for points, _weights in own), image]),
-                np.concatenate([*(weights for _points, weights in own), weights]),
-            )
+            both = [*filter(None, [vertices[i]]), (mirror.reflect(points, normal, offset), weights)]
+            result[i] = tuple(map(np.concatenate, zip(*both, strict=True)))
     return result
 
 
@@ -288,31 +289,6 @@ def _nearest_turn(axes, wanted):
     match = axes.T @ wanted
     z = int(np.argmax(np.abs(match[:, 2])))
     return frame(axes[:, z] * (np.sign(match[z, 2]) or 1.0), axes)
-
-
-def _unjoined(parents):
-    first, second = np.triu_indices(len(parents), 1)
-    joined = (parents[first] == second) | (parents[second] == first)
-    return first[~joined], second[~joined]
-
-
-def _separate(shapes, parents, size, twins, normal, offset, vertices) -> list:
-    """Make bodies smaller that overlap without being joined, in place; the pairs that are to be told apart instead."""
-    first, second = _unjoined(parents)
-    grand = np.where(parents >= 0, parents[parents], -1)
-    near = (grand[first] == second) | (grand[second] == first)
-    siblings = (parents[first] == parents[second]) & (parents[first] >= 0)
-    points = [None if own is None else own[0][:: 1 + len(own[0]) // 150] for own in vertices]
-    symmetry = {"twins": twins, "normal": normal, "offset": offset}
-    may = {"gap": GAP * size, "may_overlap": near | siblings}
-    overlapping = overlap.separate(shapes, first, second, **may, **symmetry, points=points)
-    told_apart = np.zeros(len(first), dtype=bool)
-    told_apart[overlapping] = True
-    # A body next to its grandparent (thigh and pelvis, with a stub between them) meets it whenever the joints bend.
-    radius = np.array([np.sort(shape.half)[1] for shape in shapes])
-    depth = overlap.depths(shapes, first[near], second[near], within=size)
-    told_apart[near] |= -depth < GRANDPARENT_ROOM * (radius[first] + radius[second])[near]
-    return [(int(i), int(j)) for i, j in zip(first[told_apart], second[told_apart], strict=True)]
 
 
 # ---- one tree -------------------------------------------------------------------------------------------------------

@@ -19,7 +19,6 @@ import itertools
 import numpy as np
 
 from ... import quaternion
-from ...skeleton import path_to_root
 
 # (x, z) axes of the six motors.
 MOTORS = tuple(itertools.permutations(range(3), 2))
@@ -39,14 +38,6 @@ def axes(relative):
     across = x - z * np.einsum("...kj,kj->...k", z, x)[..., None]
     length = np.linalg.norm(across, axis=-1, keepdims=True)
     return np.where(length > 0.01, across / np.maximum(length, 1e-9), 0.0)
-
-
-def best_three(axes_of, available):
-    """The three motors [m, 3] whose axes [m, 6, 3] stand best, of those available [m, 6]; and how well they do [m]."""
-    size = np.abs(np.linalg.det(axes_of[:, _TRIPLES]))
-    size = np.where(available[:, _TRIPLES].all(axis=-1), size, -1.0)
-    best = np.argmax(size, axis=1)
-    return _TRIPLES[best], size[np.arange(len(best)), best]
 
 
 def needed_motors(relatives) -> tuple:
@@ -75,9 +66,11 @@ def motor_speeds(relative, velocity, available, seconds):
     axes_of = axes(halfway)
     on = available.copy()
     choice = np.flatnonzero(available.sum(axis=1) > 3)
-    three, _size = best_three(axes_of[choice], available[choice])
+    # The three whose axes stand best.
+    size = np.abs(np.linalg.det(axes_of[choice][:, _TRIPLES]))
+    best = np.argmax(np.where(available[choice][:, _TRIPLES].all(axis=-1), size, -1.0), axis=1)
     on[choice] = False
-    on[choice[:, None], three] = True
+    on[choice[:, None], _TRIPLES[best]] = True
     return on, np.einsum("mkj,mj->mk", axes_of, velocity), axes_of
 
 
@@ -92,14 +85,6 @@ def shares(axes_of, on, torque):
 
 
 # ---- what joints carry ----------------------------------------------------------------------------------------------
-def descends(parents) -> np.ndarray:
-    """Whether each body hangs on, or is, another [m, m]: row the ancestor, column the descendant."""
-    result = np.zeros((len(parents), len(parents)), dtype=bool)
-    for i in range(len(parents)):
-        result[path_to_root(parents, i), i] = True
-    return result
-
-
 def carried_tensors(masses, moments, rotations, centers, pivots, carries) -> np.ndarray:
     """Inertia tensors [k, 3, 3] of all that each joint carries, about the joint, in world axes [kg m^2].
 

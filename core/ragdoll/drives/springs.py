@@ -75,18 +75,17 @@ def first_frame(frequency, substeps):
     return np.asarray(frequency, dtype=float) * np.sqrt(1.0 - 0.5 / np.asarray(substeps, dtype=float))
 
 
-def motor(frequency, damping_ratio, inertia, error, velocity, seconds, substeps):
-    """Velocity and largest force that a motor has for one frame, to move an inertia as the spring does.
+def motor(frequency, damping_ratio, error, velocity, seconds, substeps):
+    """Velocity of a motor for one frame, and the acceleration that its force amounts to, to move as the spring does.
 
     The motor pushes with a constant force through the frame; its velocity is where the force takes the body by the
-    frame's end, so that it never pushes further when others push with it. The force is ``-K e - C v`` times the
-    inertia, K and C placing the poles of ``x' = x + T v + T^2 u (n + 1) / (2 n), v' = v + T u``: the body's motion in
-    a frame of T seconds and n substeps.
-    Returns velocity relative to the target [.., 3], largest force [.., 3] for each axis (N or N m), both along the
-    world's axes, and the acceleration [.., 3] that they amount to.
+    frame's end, so that it never pushes further when others push with it. The acceleration is ``-K e - C v``, K and C
+    placing the poles of ``x' = x + T v + T^2 u (n + 1) / (2 n), v' = v + T u``: the body's motion in a frame of T
+    seconds and n substeps.
+    Returns velocity relative to the target and acceleration [.., 3], both along the world's axes.
 
     Args:
-        frequency [Hz], damping_ratio, inertia [kg or kg m^2]: [..], broadcast.
+        frequency [Hz], damping_ratio: [..], broadcast.
         error: from the body to its target at the frame's beginning [.., 3] (m, or a rotation vector in rad).
         velocity: of the body relative to its target then [.., 3]; see `velocity_at_end`.
     """
@@ -95,8 +94,7 @@ def motor(frequency, damping_ratio, inertia, error, velocity, seconds, substeps)
     along = np.maximum(1.0 - total + product, 0.0)
     against = 1.0 - product + 0.5 * (1.0 - 1.0 / substeps) * along
     acceleration = ((along / seconds)[..., None] * error - against[..., None] * velocity) / seconds
-    force = np.abs(acceleration) * np.asarray(inertia, dtype=float)[..., None]
-    return velocity + acceleration * seconds, force, acceleration
+    return velocity + acceleration * seconds, acceleration
 
 
 def velocity_at_end(mean_velocity, acceleration, seconds, substeps):
@@ -127,7 +125,7 @@ def joint_motor(relative, before, target, last, weight, frequency, damping_ratio
         velocity = velocity_at_end(mean, acceleration, seconds, substeps)
     error = quaternion.to_rotation_vector(quaternion.multiply(before, quaternion.conjugate(relative)))
     soft = frequency * np.sqrt(weight)
-    speed, _most, acceleration = motor(soft, damping_ratio, 1.0, error, velocity - own, seconds, substeps)
+    speed, acceleration = motor(soft, damping_ratio, error, velocity - own, seconds, substeps)
     return own + speed, np.einsum("kij,kj->ki", inertia, acceleration), acceleration
 
 

@@ -267,8 +267,9 @@ def _elapsed(settings: Settings, state: State, motion: Motion, seconds: float) -
 def _within(settings: Settings, state: State, slow: bool, near: bool, left: float) -> tuple[State, float]:
     """One phase: the state at its end or after `left` seconds, and the seconds that remain."""
     phase = state.phase
-    if phase == ANIMATED or state.held:
-        return _held(settings, state, left), 0.0
+    # A phase that an event keeps goes as far as it can.
+    if phase == ANIMATED or (state.held and phase not in (RECOVERING, BLENDING)):
+        return state, 0.0
     if phase == ACTIVE:
         if not (state.woken and settings.switch_off):
             return state, 0.0
@@ -283,24 +284,15 @@ def _within(settings: Settings, state: State, slow: bool, near: bool, left: floa
         return _counted(state, left, settings.rest_time, RECOVERING)
     if phase == RECOVERING:
         needed = (1.0 - state.progress) / settings.regain if settings.regain > 0.0 else math.inf
-        if left < needed:
+        if left < needed or state.held:
             return replace(state, progress=min(state.progress + settings.regain * left, 1.0)), 0.0
         after = BLENDING if settings.switch_off else ACTIVE
         return replace(_entered(state, after), woken=settings.switch_off), left - needed
     needed = state.blend * settings.blend_time
-    if left < needed:
-        return replace(state, blend=state.blend - left / settings.blend_time), 0.0
+    if left < needed or state.held:
+        share = left / settings.blend_time if settings.blend_time > 0.0 else 1.0
+        return replace(state, blend=max(state.blend - share, 0.0)), 0.0
     return _entered(state, ANIMATED), left - needed
-
-
-def _held(settings: Settings, state: State, left: float) -> State:
-    """A phase that an event keeps goes as far as it can."""
-    if state.phase == RECOVERING:
-        return replace(state, progress=min(state.progress + settings.regain * left, 1.0))
-    if state.phase == BLENDING:
-        share = 1.0 if settings.blend_time <= 0.0 else left / settings.blend_time
-        return replace(state, blend=max(state.blend - share, 0.0))
-    return state
 
 
 def _counted(state: State, left: float, wanted: float, following: str) -> tuple[State, float]:

@@ -159,14 +159,6 @@ def trunk(pelvis, chest, left, right) -> Trunk:
     return Trunk(pelvis, along / size, forward / across)
 
 
-def faces(found: Trunk) -> str:
-    """FACE_UP or FACE_DOWN: whether the chest points above the horizon or below; on the side whatever is nearer.
-
-    Standing exactly upright counts as FACE_UP.
-    """
-    return FACE_UP if found.forward @ UP >= -1e-9 else FACE_DOWN
-
-
 def heading(found: Trunk) -> np.ndarray:
     """Unit vector along the floor [3]; see above. Head down, where any arc is the shortest, it is where the chest
     points."""
@@ -222,9 +214,12 @@ class Landmarks:
         return trunk(*matrices[[self.pelvis, *self.trunk], :3, 3])
 
     def face(self, matrices: np.ndarray) -> str:
-        """FACE_UP or FACE_DOWN in a pose [n, 4, 4], world; FACE_UP where the anatomy is not known."""
+        """FACE_UP or FACE_DOWN in a pose [n, 4, 4], world: whether the chest points above the horizon or below.
+
+        Standing exactly upright counts as FACE_UP, and so does what has no known anatomy.
+        """
         trunk = self.trunk_of(matrices)
-        return FACE_UP if trunk is None else faces(trunk)
+        return FACE_UP if trunk is None or trunk.forward @ UP >= -1e-9 else FACE_DOWN
 
     def action(self, matrices: np.ndarray, face_up: str, face_down: str) -> str:
         """Of two get-up actions the one for how the character lies; where one is missing ("") the other."""
