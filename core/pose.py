@@ -89,7 +89,7 @@ def model_to_local_matrices(skeleton: Skeleton, matrices_ms: ArrayLike) -> np.nd
     with_children = np.unique(skeleton.parents[skeleton.root_count :])
     if not len(with_children):
         return matrices_ls
-    inverses, determinants = _inverted(matrices_ms[..., with_children, :, :])
+    inverses, determinants = inverted(matrices_ms[..., with_children, :, :])
     if not determinants.all():
         least = np.abs(determinants).reshape(-1, len(with_children)).min(axis=0)
         name = skeleton.names[with_children[np.argmin(least)]]
@@ -174,7 +174,7 @@ def _cross_first(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
-def _inverted(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def inverted(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Inverses of affine matrices [..., 4, 4] and the determinants of their linear parts [...]; 0: no inverse.
 
     By cofactors: for so small matrices ten times as quick as a general solver, and as exact unless they are nearly

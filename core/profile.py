@@ -26,7 +26,6 @@ from .mirror import ACROSS, flipped_name, mirrored_rotation, mirrored_settings
 
 FORMAT = "active_ragdoll profile"
 VERSION = 1
-READABLE = (VERSION,)
 UNITS = {"length": "m", "mass": "kg", "density": "kg/m^3", "force": "N", "torque": "N m", "angle": "rad"}
 UNITS |= {"rotation": "quaternion w, x, y, z"}
 ANY = "ANY"  # an entry for every bone
@@ -189,9 +188,8 @@ def parse(text: str, schema: Schema) -> Profile:
     if data.get("format") != FORMAT:
         raise RagdollError(f"format: expected '{FORMAT}', got {shown(data.get('format'))}")
     version = data.get("version")
-    if isinstance(version, bool) or version not in READABLE:
-        readable = ", ".join(map(str, READABLE))
-        raise RagdollError(f"version: {shown(version)} is unknown, this extension reads {readable}")
+    if isinstance(version, bool) or version != VERSION:
+        raise RagdollError(f"version: {shown(version)} is unknown, this extension reads {VERSION}")
     units = data.get("units", UNITS)
     _check_keys(units, UNITS, "units")
     for key, value in units.items():

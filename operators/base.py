@@ -4,7 +4,6 @@ from bpy.props import EnumProperty
 from bpy_extras import view3d_utils
 
 from ..core.blender import interface
-from ..core.blender.interface import redraw
 from ..core.blender.languages import translated
 from ..core.errors import RagdollError
 
@@ -71,7 +70,7 @@ class Operator(OnArmature):
             text = self.act(context, self.subject(context))
         except RagdollError as error:
             return self.cancelled(error)
-        redraw()
+        interface.redraw()
         if text:
             self.tell("INFO", text)
         return {"FINISHED"}
@@ -104,5 +103,5 @@ def leave_modal(context, result: set) -> set:
     context.workspace.status_text_set(None)
     if context.area is not None:
         context.area.header_text_set(None)
-    redraw()
+    interface.redraw()
     return result

@@ -5,7 +5,6 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
 
 from ..core.anatomy import roles
 from ..core.blender import interface
-from ..core.blender.interface import redraw
 from ..core.blender.languages import translated
 from ..core.blender.physics import body_objects, build, built
 from ..core.blender.tools import bone_tools
@@ -234,7 +233,7 @@ class ACTIVE_RAGDOLL_OT_drag_weights(BoneOperator, bpy.types.Operator, label="Sl
             bone_tools.move_weights(self._obj, self._names, self.change, self.kind)
             if context.area is not None:
                 context.area.header_text_set(translated(f"Weights {self.change:+.2f} on {named(self._names)}"))
-            redraw()
+            interface.redraw()
         elif event.type in {"LEFTMOUSE", "RET"} and event.value == "PRESS":
             return leave_modal(context, {"FINISHED"})
         elif event.type in {"ESC", "RIGHTMOUSE"}:

@@ -6,15 +6,12 @@ import bpy
 from bpy.props import EnumProperty, FloatProperty, FloatVectorProperty, IntProperty, StringProperty
 
 from ..core.blender import interface, runtime
-from ..core.blender.interface import redraw
 from ..core.blender.languages import translated
 from ..core.blender.physics import build
-from ..core.blender.runtime import STATE
 from ..core.blender.settings import effects, lists
 from ..core.blender.stack import stack_edits
 from ..core.blender.stack.entries import balance, look_at
 from ..core.blender.tools import story, viewport
-from ..core.blender.tools.story import STANDARD
 from ..core.errors import RagdollError
 from .base import OnArmature, OnRagdoll, leave_modal, ray_below
 
@@ -43,7 +40,7 @@ class ACTIVE_RAGDOLL_OT_add_hit(OnRagdoll, bpy.types.Operator):
 
     bone: StringProperty(name="Bone", description="Bone whose body is hit; empty takes the active one")
     frame: IntProperty(name="Frame", description="Frame at which it begins")
-    impulse: FloatVectorProperty(name="Impulse [N s]", subtype="XYZ", default=(0.0, STANDARD, 0.0))
+    impulse: FloatVectorProperty(name="Impulse [N s]", subtype="XYZ", default=(0.0, story.STANDARD, 0.0))
     point: FloatVectorProperty(
         name="Point", description="From the middle of the body, along the bone's axes", subtype="XYZ", unit="LENGTH"
     )
@@ -128,11 +125,11 @@ class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator, label="Draw Hi
         self._normal = direction
         try:
             point = viewport.point_on(obj, scene, graph, bone, self._place)
-            impulse = direction * (STANDARD * viewport.mass(obj) / 70.0)
+            impulse = direction * (story.STANDARD * viewport.mass(obj) / 70.0)
             self.warn(effects.add_hit(obj, scene, bone, scene.frame_current, tuple(impulse), tuple(point)))
         except RagdollError as error:
             return self._end(context, self.cancelled(error))
-        redraw()
+        interface.redraw()
         return {"RUNNING_MODAL"}
 
     def _drag(self, context, origin, direction, into: bool):
@@ -145,10 +142,10 @@ class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator, label="Draw Hi
         hit = obj.active_ragdoll.hits[-1]
         hit.impulse = self._normal * strength if into else impulse
         context.area.header_text_set(translated(f"Hit on {hit.bone}: {strength:.3g} N s"))
-        redraw()
+        interface.redraw()
 
     def _end(self, context, result):
-        STATE.figures.clear()
+        runtime.STATE.figures.clear()
         return leave_modal(context, result)
 
 
@@ -207,7 +204,7 @@ class ACTIVE_RAGDOLL_OT_setup_balance(OnRagdoll, bpy.types.Operator, label="Set 
 class ACTIVE_RAGDOLL_OT_add_recovery_event(OnRagdoll, bpy.types.Operator, label="Force State"):
     """Force a state of the recovery at a frame"""
 
-    phase: EnumProperty(name="State", items=effects.PHASES, default="LIMP")
+    phase: EnumProperty(name="State", items=[phase[:3] for phase in effects.PHASES], default="LIMP")
     frame: IntProperty(name="Frame", description="0 takes the current frame", options={"SKIP_SAVE"})
 
     def act(self, context, obj):

@@ -7,7 +7,6 @@ from ..core.blender.interface import filled, requirement, scene_of
 from ..core.blender.languages import translated
 from ..core.blender.rig.armature import selected
 from ..core.blender.settings import lists
-from ..core.blender.settings.lists import active_item
 from ..core.blender.stack import stack_edits
 from ..core.errors import RagdollError
 from .base import Unbaked, choice
@@ -40,12 +39,12 @@ HAS_SAMPLE = requirement("Add a sample first", lambda obj: len(active_space(obj)
 
 def active_layer(obj):
     """The active layer of a character, None where there is none."""
-    return active_item(obj.active_ragdoll, "layers")
+    return lists.active_item(obj.active_ragdoll, "layers")
 
 
 def active_space(obj):
     """The active blend space of a character, None where there is none."""
-    return active_item(obj.active_ragdoll, "blend_spaces")
+    return lists.active_item(obj.active_ragdoll, "blend_spaces")
 
 
 def action_named(name: str):

@@ -9,7 +9,6 @@ from bpy.props import BoolProperty, IntProperty, StringProperty
 
 from ..core.blender import bake, interface
 from ..core.blender.bake import actions, controls, plain, travel
-from ..core.blender.interface import redraw
 from ..core.blender.languages import translated
 from ..core.blender.physics import built, world
 from ..core.blender.run import reconcile, shot_run, simulate
@@ -155,7 +154,7 @@ class SteppingOperator(OnArmature):
                 context.window_manager.event_timer_remove(self._timer)
                 self._timer = None
             self._progress.end(context.workspace)
-            redraw()
+            interface.redraw()
 
 
 # ---- the operators -------------------------------------------------------------------------------------------------

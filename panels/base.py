@@ -89,16 +89,13 @@ def wrapped(text: str, letters: int, lines: int = 0) -> list[str]:
     """
     found = [""]
     for piece in re.findall(rf"[^\s\u2e80-\uffef]{{1,{letters}}} *|.", text):
-        if _width((found[-1] + piece).rstrip()) > letters and found[-1]:
+        line = (found[-1] + piece).rstrip()
+        if sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in line) > letters and found[-1]:
             found.append("")
         found[-1] += piece
     if lines and len(found) > lines:
         found[lines - 1 :] = [found[lines - 1].rstrip()[:-1] + "\u2026"]
     return [line.rstrip() for line in found if line.strip()]
-
-
-def _width(text: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def draw_bone_name(layout, obj, bone: str, text: str = "") -> None:

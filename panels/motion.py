@@ -56,12 +56,6 @@ class MotionPanel(Part, parent="motion"):
             kind.draw(layout, obj, item)
 
 
-def _panel(kind: entries.ListKind) -> type:
-    """The panel of a kind."""
-    made = {"kind": kind, "__doc__": kind.__doc__}
-    return type(f"ACTIVE_RAGDOLL_PT_{kind.items}", (MotionPanel, bpy.types.Panel), made, label=kind.label)
-
-
 ONCE_THERE = {"parent": "look_at", "needed": "look_at"}
 
 
@@ -134,4 +128,8 @@ class ACTIVE_RAGDOLL_PT_motion_order(Part, bpy.types.Panel, parent="motion"):
 def classes() -> tuple:
     """What is to be registered, with a panel for each kind that has a list now."""
     kinds = [kind for kind in entries.kinds() if isinstance(kind, entries.ListKind)]
-    return (*map(_panel, sorted(kinds, key=lambda kind: kind.panel_place)), *declare.classes_of(sys.modules[__name__]))
+    made = [
+        type(f"ACTIVE_RAGDOLL_PT_{kind.items}", (MotionPanel, bpy.types.Panel), {"kind": kind}, label=kind.label)
+        for kind in sorted(kinds, key=lambda kind: kind.panel_place)
+    ]
+    return (*made, *declare.classes_of(sys.modules[__name__]))

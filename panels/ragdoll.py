@@ -4,28 +4,14 @@ import math
 
 import bpy
 
-from ..core.blender import bake, interface, preferences
-from ..core.blender.interface import props, rows
+from ..core.blender import bake, preferences
+from ..core.blender.interface import moved, props, rows
 from ..core.blender.languages import translated
 from ..core.blender.runtime import STATE
 from ..core.blender.tools import health
 from ..core.ragdoll import drives
 from .base import Part, Sidebar, active_armature, draw_bone_name, paragraph
 
-STATE_ICONS = {
-    "READY": "CHECKMARK",
-    "LIVE": "PLAY",
-    "CACHED": "FILE_CACHE",
-    "BAKED": "ACTION",
-    "BROKEN": "ERROR",
-    "ELSEWHERE": "SCENE_DATA",
-    "ANIMATED": "ARMATURE_DATA",
-    "ACTIVE": "PLAY",
-    "LIMP": "GHOST_ENABLED",
-    "SETTLING": "TIME",
-    "RECOVERING": "LOOP_FORWARDS",
-    "BLENDING": "FORCE_HARMONIC",
-}
 ICONS = {"ERROR": "CANCEL", "WARNING": "ERROR", "INFO": "INFO"}
 LISTED = 8  # bones of a report that are shown
 LINES = 4  # that a notice has
@@ -58,8 +44,9 @@ class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel, label="Ragdoll"):
         row = layout.row()
         row.label(text=obj.name, icon="OUTLINER_OB_ARMATURE")
         if has_ragdoll:
-            state, joints = settings.state, sum(1 for part in settings.parts if part.parent)
-            row.label(text=bpy.types.UILayout.enum_item_name(settings, "state", state), icon=STATE_ICONS[state])
+            which, joints = (settings, "state", settings.state), sum(1 for part in settings.parts if part.parent)
+            layouts = bpy.types.UILayout
+            row.label(text=layouts.enum_item_name(*which), icon_value=layouts.enum_item_icon(*which))
             layout.label(text=translated(f"{len(settings.parts)} bodies, {joints} joints"), icon="RIGID_BODY")
 
 
@@ -111,7 +98,7 @@ class ACTIVE_RAGDOLL_PT_simulate(Sidebar, bpy.types.Panel, label="Simulate & Bak
 
     @staticmethod
     def is_there(obj):
-        return not interface.moved(obj)
+        return not moved(obj)
 
     def draw(self, context):
         column = self.layout.column(align=True)

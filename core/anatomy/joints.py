@@ -38,16 +38,12 @@ class Range:
     # where the bone before is known
     included: tuple | None = None
 
-    def divided(self, count: int) -> "Range":
-        """The share of one of `count` joints that have the range together."""
-        names = ("flexion", "extension", "outward", "inward", "turn_in", "turn_out")
-        return replace(self, **{name: getattr(self, name) / count for name in names})
-
 
 # Chains of bones that have a range together.
 NECK, SPINE, TAIL, FINGER, THUMB = "NECK", "SPINE", "TAIL", "FINGER", "THUMB"
 _CHAIN_OF = dict.fromkeys((roles.PELVIS, roles.SPINE, roles.CHEST), SPINE)
 _CHAIN_OF |= {roles.NECK: NECK, roles.HEAD: NECK, roles.TAIL: TAIL, roles.FINGER: FINGER, roles.THUMB: THUMB}
+_SWINGS = "flexion", "extension", "outward", "inward"
 WIDEST = {TAIL: 60.0, FINGER: 100.0, THUMB: 80.0}  # of one joint where a chain has only few; assumed
 
 _COMMON = {
@@ -106,9 +102,9 @@ def joint_ranges(anatomy: roles.Anatomy, bones, parents) -> list:
             result.append(None)
             continue
         if chain is not None:
-            own = own.divided(counts[i])
-            widest, swings = WIDEST.get(chain, np.inf), ("flexion", "extension", "outward", "inward")
-            own = replace(own, **{name: min(getattr(own, name), widest) for name in swings})
+            # Its share of what the chain's joints have together.
+            shares = {name: getattr(own, name) / counts[i] for name in (*_SWINGS, "turn_in", "turn_out")}
+            own = replace(own, **shares | {name: min(shares[name], WIDEST.get(chain, np.inf)) for name in _SWINGS})
         result.append(own)
     return result
 

@@ -29,7 +29,7 @@ _BEFORE = dict(zip((*r.ARM[2:], *r.LEG[1:]), (*r.ARM[1:3], *r.LEG[:3]), strict=T
 def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, ends=()) -> r.Anatomy:
     """The anatomy of a skeleton of n bones in bind pose.
 
-    Raises RagdollError: arrays of different lengths, or a joint that is not a number; names the bone.
+    Raises RagdollError: a joint that is not a number; names the bone.
 
     Args:
         names: [n]. parents: index of each bone's parent, -1 at roots, in any order [n].
@@ -41,7 +41,9 @@ def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, end
     """
     names, parents = list(names), np.asarray(parents, dtype=int)
     heads, tails = np.asarray(heads, dtype=float).reshape(-1, 3), np.asarray(tails, dtype=float).reshape(-1, 3)
-    _check(names, parents, heads, tails, deform)
+    bad = ~(np.isfinite(heads).all(axis=1) & np.isfinite(tails).all(axis=1))
+    if bad.any():
+        raise RagdollError(f"bone '{names[int(np.argmax(bad))]}' stands nowhere: its joints are not numbers")
     read = naming.read(names)
     notes: list = []
     body = _body(names, parents, read, deform)
@@ -80,15 +82,6 @@ def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, end
         notes.append("Neither two legs and two arms on an upright trunk nor four legs: treated as a creature")
     grounded = _ground_roots(tree, parents, read, roles)
     return r.Anatomy(tuple(roles), tuple(sides), order, kind, certainty, notes, above, grounded, tuple(led))
-
-
-def _check(names, parents, heads, tails, deform) -> None:
-    lengths = {len(names), len(parents), len(heads), len(tails), len(names) if deform is None else len(deform)}
-    if len(lengths) > 1:
-        raise RagdollError(f"{len(names)} names, {len(parents)} parents, {len(heads)} heads and {len(tails)} tails")
-    bad = ~(np.isfinite(heads).all(axis=1) & np.isfinite(tails).all(axis=1))
-    if bad.any():
-        raise RagdollError(f"bone '{names[int(np.argmax(bad))]}' stands nowhere: its joints are not numbers")
 
 
 # ---- which bones may have a body ----------------------------------------------------------------------------------

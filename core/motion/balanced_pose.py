@@ -8,6 +8,7 @@ from math import cos, radians, sin
 
 import numpy as np
 
+from .. import pose as pose_space
 from . import components as c
 from .balance import STRETCHED, Body, State
 from .components import ModelView, write_rotations
@@ -72,22 +73,12 @@ class Figure:
         return stabilize(list(self.legs), self.rig, result, Inputs(reference=now.planted(result)))
 
 
-def inverse(matrices: np.ndarray) -> np.ndarray:
-    """Of matrices [.., 4, 4] whose axes are at right angles."""
-    result = np.zeros(matrices.shape)
-    axes = matrices[..., :3, :3]
-    result[..., :3, :3] = np.swapaxes(axes / (axes * axes).sum(axis=-2, keepdims=True), -1, -2)
-    result[..., :3, 3] = -np.einsum("...ij,...j->...i", result[..., :3, :3], matrices[..., :3, 3])
-    result[..., 3, 3] = 1.0
-    return result
-
-
 class _Posing:
     """One pose under way."""
 
     def __init__(self, figure: Figure, body: Body, pose: LocalPose, world: np.ndarray, state: State) -> None:
         self.figure, self.body, self.pose, self.state = figure, body, pose, state
-        self.world, self.inverse = world, inverse(world)[:3, :3]
+        self.world, self.inverse = world, pose_space.inverted(world)[0][:3, :3]
         x, y, z = world[:3, :3].T.tolist()
         self.sense = 1.0 if c.dot(c.cross(x, y), z) > 0.0 else -1.0
         self.view = ModelView(figure.rig, pose, figure._all)

@@ -1,10 +1,11 @@
-"""Bipeds by their roles: any pose as thirteen parts that bodies of all proportions share, and back.
+"""Bipeds and quadrupeds by their roles: any pose as thirteen parts that bodies of all proportions share, and back.
 
 A rotation is stated as delta D from bind pose in the character's axes (x ahead, y left, z up): a bone whose rotation in
 bind pose is R0 in these axes stands at D R0. So a turn about z is "bind pose, looking there" whatever rolls, names and
 sizes the bones have. The thirteen parts (`Posture`) are the middle of the hips, the deltas of pelvis, chest and head,
 four limbs' ends with their poles and deltas, and what toes and collar bones add. Places are in metres in the plan
-frame: the armature's own axes turned so that z points up in the world, at the world's scale.
+frame: the armature's own axes turned so that z points up in the world, at the world's scale. A quadruped's arms are its
+front legs; its limbs end at the paws, so that these stay where they stand while hocks rise.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Posture:
 
     hip: np.ndarray  # middle of the hip joints [.., 3], [m]
     trunk: np.ndarray  # deltas of pelvis, chest and head [.., 3, 4]
-    ends: np.ndarray  # ankles and wrists [.., 4, 3], [m]
+    ends: np.ndarray  # ankles and wrists, or paws [.., 4, 3], [m]
     poles: np.ndarray  # unit directions to which knees and elbows point [.., 4, 3]
     turns: np.ndarray  # deltas of feet and hands [.., 4, 4]
     ties: np.ndarray  # deltas of toes against feet, of collar bones against the chest [.., 4, 4]
@@ -97,13 +98,14 @@ def stacked(postures) -> Posture:
 
 
 class Biped:
-    """A character with two legs and two arms, measured in bind pose; m of its bones are moved.
+    """A character with two legs and two arms, or four legs, measured in bind pose; m of its bones are moved.
 
     Attributes:
         rows: level indices of these bones [m], parents first. above: index among them of the bone that each hangs on.
         spine, neck, chest, head: indices among them; the pelvis is the first.
         limbs: indices among them of thigh, shank, foot, toe or upper arm, forearm, hand, collar bone; -1: none [4, 4].
         joints: places in bind pose in the character's axes [m, 3], [m]. bind: their rotations there [m, 4].
+        four: whether it is a quadruped. tips: from the last joints of limbs to their ends, 0 but for paws [4, 3], [m].
         upper, lower, leg, arm, trunk, shoulder, hips, sole, height: lengths [m]; upper and lower of the limbs [4].
     """
 
@@ -126,16 +128,23 @@ class Biped:
             raise RagdollError("no body could take its bind pose")
         directions = limb_directions(anatomy, rig.parents, heads, tails)
         axes = character_axes(anatomy, heads, tails, directions)
-        if axes is None or anatomy.kind == roles.QUADRUPED:
-            raise RagdollError("it has not two arms and two legs")
-        own = np.stack([axes.forward, axes.left, axes.up], axis=1)
+        self.four = anatomy.kind == roles.QUADRUPED
+        if axes is None:
+            raise RagdollError("it has no left and right limbs")
+        self._find(anatomy, axes)
+        tips, forward, up = self._tips(anatomy, heads, tails, axes.up), axes.forward, axes.up
+        if self.four:  # level is what it stands on: hocks are behind the paws
+            places = heads[self.rows[self.limbs[:, 2]]] + tips
+            forward = places[2:].mean(axis=0) - places[:2].mean(axis=0)
+            forward = unit(forward - axes.left * (forward @ axes.left))
+            up = q.cross(forward, axes.left)
+        own = np.stack([forward, axes.left, up], axis=1)
         self.own = q.from_matrix(own)
         world = np.eye(4) if world is None else np.asarray(world, dtype=float)
         self.scale = float(np.cbrt(abs(np.linalg.det(world[:3, :3]))))
-        up = vector_to_model(Z, world)
-        self.frame = q.conjugate(q.multiply(q.shortest_arc(axes.up, up), self.own))
-        self._find(anatomy, axes)
+        self.frame = q.conjugate(q.multiply(q.shortest_arc(up, vector_to_model(Z, world)), self.own))
         self.joints = heads[self.rows] @ own * self.scale
+        self.tips = tips @ own * self.scale
         self.bind = q.multiply(q.conjugate(self.own), self._rotations[self.rows])
         self._offsets = self.joints - self.joints[self.above]
         stem = {0}
@@ -178,6 +187,22 @@ class Biped:
         self.spine, self.neck, self.head = [index[b] for b in spine], [index[b] for b in neck], index[head]
         self.chest = self.spine[-1]
 
+    def _tips(self, anatomy, heads, tails, up) -> np.ndarray:
+        """From the last joints of limbs to what stands on the floor [4, 3]: a quadruped's paws; else these joints."""
+        result = np.zeros((4, 3))
+        for i, (knee, bone) in enumerate(self.rows[self.limbs[:, 1:3]] if self.four else ()):
+            start, most = heads[bone], np.linalg.norm(heads[bone] - heads[knee])
+            while bone >= 0:
+                hung = np.flatnonzero(anatomy.parents == bone)
+                toes = [b for b in hung if anatomy.roles[b] in (roles.TOE, roles.FINGER)]
+                tip = heads[toes].mean(axis=0) if toes else tails[bone]
+                way = tip - start - result[i]
+                # As far as it leads down; drawn tails may be anything.
+                if way @ up > -0.5 * np.linalg.norm(way) or (not toes and np.linalg.norm(way) > most):
+                    break
+                result[i], bone = tip - start, toes[0] if toes else -1
+        return result
+
     def _measure(self) -> None:
         at, limbs = self.joints, self.limbs
         first, middle, end = at[limbs[:, 0]], at[limbs[:, 1]], at[limbs[:, 2]]
@@ -194,6 +219,9 @@ class Biped:
         self.sole = float(min((end[:2, 2] - low).mean() + 0.02 * self.upper[0], 0.35 * self.lower[0]))
         above = float(np.linalg.norm(at[self.head] - shoulders))
         self.height = 1.07 * (self.sole + self.leg + self.trunk + above)
+        if self.four:  # as that of a man with hips as high
+            self.sole = 0.03 * self.leg
+            self.height = 1.6 * (self.leg + float(np.linalg.norm(self.tips[:2], axis=1).mean()))
         ways = unit(np.stack([middle - first, end - middle], axis=1))
         bend = q.cross(ways[:, 0], ways[:, 1])
         hinges = q.cross(ways[:, 0], _FOLDS)
@@ -219,12 +247,10 @@ class Biped:
 
         Returns its index, -1 where there is none, and the points from its joint in bind pose in the character's axes.
         """
-        rig, index = self.rig, {row: i for i, row in enumerate(self.rows.tolist())}
+        index = {row: i for i, row in enumerate(self.rows.tolist())}
         points = q.rotate(q.multiply(q.conjugate(self.own), self._rotations[bone]), points)
         joint = q.rotate(q.conjugate(self.own), self._heads[bone]) * self.scale
-        while bone >= 0 and bone not in index:
-            bone = rig.parents[bone]
-        row = index.get(bone, -1)
+        row = next((index[above] for above in path_to_root(self.rig.parents, bone) if above in index), -1)
         return row, points + joint - self.joints[row]
 
     def extract(self, deltas, places) -> Posture:
@@ -242,6 +268,7 @@ class Biped:
         ties = q.multiply(q.conjugate(base), deltas[..., extra, :])
         ties = np.where((extra >= 0)[:, None], ties, q.identity())
         trunk = deltas[..., [0, self.chest, self.head], :]
+        end = end + q.rotate(deltas[..., e, :], self.tips)
         return Posture(first[..., :2, :].mean(axis=-2), trunk, end, poles, deltas[..., e, :], ties)
 
     def solve(self, posture: Posture) -> tuple[np.ndarray, np.ndarray]:
@@ -253,6 +280,10 @@ class Biped:
         """Places of hips and shoulders [.., 4, 3], which hang on the trunk alone."""
         _found, places = self._walked(posture, self._stem)
         return np.stack([places[row] for row in self.limbs[:, 0]], axis=-2)
+
+    def lasts(self, posture: Posture) -> np.ndarray:
+        """Places of ankles and wrists [.., 4, 3], which ends hang on."""
+        return posture.ends - q.rotate(posture.turns, self.tips)
 
     def _walked(self, posture: Posture, rows) -> tuple[list, list]:
         given = self._given(posture)
@@ -289,7 +320,7 @@ class Biped:
     def _bent(self, posture: Posture, i: int, first) -> tuple[np.ndarray, np.ndarray]:
         """Deltas of the upper and the lower part of limb i, whose first joint is there [.., 3]: the law of cosines."""
         a, b = self.upper[i], self.lower[i]
-        way = posture.ends[..., i, :] - first
+        way = self.lasts(posture)[..., i, :] - first
         forward, pole = unit(way), posture.poles[..., i, :]
         distance = np.clip(
             np.linalg.norm(way, axis=-1, keepdims=True), abs(a - b) + 0.1 * min(a, b), _STRAIGHT * (a + b)
@@ -321,7 +352,7 @@ class Biped:
         own = q.cross(forward, q.rotate(upper, self.hinges[:, 0]))
         share = np.linalg.norm(bend, axis=-1, keepdims=True) / (_PLANE * (self.upper + self.lower)[:, None])
         share = np.clip(share, 0.0, 1.0)
-        return firsts + way, unit(share * unit(bend) + (1.0 - share) * unit(own))
+        return firsts + way + q.rotate(posture.turns, self.tips), unit(share * unit(bend) + (1.0 - share) * unit(own))
 
     def model(self, deltas, places) -> tuple[np.ndarray, np.ndarray]:
         """Positions [.., m, 3] and rotations [.., m, 4] in armature space of deltas and places."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..quaternion import multiply_components as multiply
 from ..quaternion import rotate_components as rotate
+from ..skeleton import path_to_root
 from .stack import LocalPose, Rig
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
@@ -255,10 +256,7 @@ class ModelView:
         if replaced:
             self.local_rotations.update(replaced)
         self.local_scales = dict(zip(bones, scales, strict=True)) if scaled else None
-        self._accumulate(bones)
-
-    def _accumulate(self, bones: tuple) -> None:
-        parents, local_scales = self.rig.parents, self.local_scales
+        parents, local_scales = rig.parents, self.local_scales
         self.positions, self.rotations = places, turns = {}, {}
         self.scales = sizes = None if local_scales is None else {}
         local_positions, local_rotations = self.local_positions, self.local_rotations
@@ -322,11 +320,8 @@ class ModelView:
 
     def _shape(self, bone: int, rotations: dict = MappingProxyType({})) -> Affine:
         """A bone's own frame in model space, shear included."""
-        chain = [bone] if bone >= 0 else []
-        while chain and self.rig.parents[chain[-1]] >= 0:
-            chain.append(self.rig.parents[chain[-1]])
         result = Affine()
-        for link in reversed(chain):
+        for link in reversed(path_to_root(self.rig.parents, bone)):
             rotation, scale = rotations.get(link, self.local_rotations[link]), self.local_scales[link]
             x, y, z = (result.vector(rotate(rotation, axis)) for axis in _AXES)
             columns = mul(scale[0], x), mul(scale[1], y), mul(scale[2], z)

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import pose as pose_space
 from ..errors import RagdollError
-from ..skeleton import Skeleton
+from ..skeleton import Skeleton, path_to_root
 
 
 @dataclass
@@ -67,19 +67,11 @@ class Rig:
 
     def is_ancestor(self, ancestor: int, bone: int) -> bool:
         """Whether a bone is above another one; not above itself."""
-        bone = self.parents[bone]
-        while bone > ancestor:
-            bone = self.parents[bone]
-        return bone == ancestor >= 0
+        return ancestor in path_to_root(self.parents, bone)[1:]
 
     def with_ancestors(self, bones) -> tuple:
         """Bones and all above them, each once, parents before children."""
-        found: set = set()
-        for bone in bones:
-            while bone >= 0 and bone not in found:
-                found.add(bone)
-                bone = self.parents[bone]
-        return tuple(sorted(found))
+        return tuple(sorted({above for bone in bones for above in path_to_root(self.parents, bone)}))
 
 
 @dataclass

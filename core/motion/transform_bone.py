@@ -55,17 +55,12 @@ class TransformBone:
             return pose, None
         given = {name: vector_of(getattr(self, name), self.name, name) for name in ("translation", "rotation", "scale")}
         given["rotation"] = tuple(quaternion.normalize(given["rotation"]).tolist())
-        view = ModelView(rig, pose, self._closure)
-        return self._transformed(view, pose.copy(), given, _world(inputs.world), weight), None
-
-    def _transformed(self, view: ModelView, result: LocalPose, given: dict, world: tuple, weight: float) -> LocalPose:
-        """The copy of a pose that is handed in, with the bone transformed."""
-        bone = self.bone
-        parent = view.rig.parents[bone]
+        view, result, world = ModelView(rig, pose, self._closure), pose.copy(), _world(inputs.world)
+        bone, parent = self.bone, rig.parents[self.bone]
         place, size = (view.positions[parent], view.scale(parent)) if parent >= 0 else ((0.0,) * 3, (1.0,) * 3)
         above = place, view.parent_rotation(bone), size
         if 0.0 in size:
-            raise RagdollError(f'{self.name}, "{view.rig.name(bone)}": its parent has a scale of 0')
+            raise RagdollError(f'{self.name}, "{rig.name(bone)}": its parent has a scale of 0')
         local = view.local_positions[bone], view.local_rotations[bone], tuple(result.scales[bone].tolist())
         if self.translation_mode != IGNORE:
             frame = self._frame(self.translation_space, view, world, above)
@@ -90,7 +85,7 @@ class TransformBone:
                 units = self._frame(self.scale_space, view, world, above)[2]
                 scale = tuple(x * u / a for x, u, a in zip(new, units, size, strict=True))
             result.scales[bone] = c.lerp(local[2], scale, weight)
-        return result
+        return result, None
 
     def _frame(self, space: str, view: ModelView, world: tuple, above: tuple) -> tuple:
         """Position, rotation and scale of a space in model space."""

@@ -23,15 +23,6 @@ def eased(share: float) -> float:
     return share * share * (3.0 - 2.0 * share)
 
 
-def between(first, second, share: float) -> np.ndarray:
-    """The rigid matrix [4, 4] a share of the way from the first to the second."""
-    if share <= 0.0 or share >= 1.0:
-        return np.array(first if share <= 0.0 else second, dtype=float)
-    turns = quaternion.from_matrix(np.stack([first[:3, :3], second[:3, :3]]))
-    turn = quaternion.to_matrix(quaternion.slerp(*turns, share))
-    return affine(turn, (1.0 - share) * first[:3, 3] + share * second[:3, 3])
-
-
 def rope(point, anchor, velocity, length: float, far: float, gravity: float, seconds: float) -> tuple[np.ndarray, list]:
     """The frame [4, 4] of a rope's constraint for the frame to come and its three limits [m], None where it has none.
 

@@ -128,8 +128,7 @@ def _by_role(anatomy, parents, column: int) -> np.ndarray:
 
 def _arm_limp(anatomy, parents, side) -> tuple[np.ndarray, np.ndarray]:
     rotation, translation = np.ones(len(parents)), np.ones(len(parents))
-    arms = [i for i, role in enumerate(anatomy.roles) if role == roles.UPPER_ARM]
-    arm = [i for i in arms if anatomy.sides[i] == side]
+    arms, arm = (roles.of_role(anatomy, roles.UPPER_ARM, where) for where in (None, side))
     if arms and not arm:
         known = sorted({anatomy.sides[i].lower() for i in arms})
         raise RagdollError(f"No arm on the {side.lower()} side is known, only {', '.join(known)}")

@@ -67,8 +67,9 @@ def given(carried: controls.Controls, frame: int) -> tuple[np.ndarray, list]:
     for _ in range(POSES):
         asked = np.tile(np.eye(4), (len(bones), 1, 1))
         for at, owner in enumerate(carried.owners):
-            turn = np.clip(rng.normal(size=3) * 0.25, -0.7, 0.7) * owner.free
-            asked[at] = controls._moved(asked[at], np.concatenate([turn, np.zeros(3)]))
+            turn = np.clip(rng.normal(size=3) * 0.25, -0.7, 0.7) * owner.turns[:, :, 0].any(axis=(0, 1))
+            shift = np.clip(rng.normal(size=3), -2.0, 2.0) * 0.05 * owner.unit
+            asked[at] = controls._moved(asked[at], np.concatenate([turn, shift]))
         wanted = np.tile(np.eye(4), (len(carried.bones), 1, 1))
         wanted = carried._try(bones, asked, wanted)[0]
         for bone in bones:

@@ -112,7 +112,7 @@ def curves(action, owner):
     """Everything that an action's F-curves hold, bit for bit."""
     held = {}
     for curve in action_channels.fcurves_of(action, owner):
-        keys = {name: values.tobytes() for name, values in action_keys._get_keys(curve).items()}
+        keys = action_keys._get_keys(curve).tobytes()
         modifiers = [(modifier.type, modifier.mute) for modifier in curve.modifiers]
         settings = (curve.extrapolation, curve.mute, curve.group.name if curve.group else None, modifiers)
         held[curve.data_path, curve.array_index] = (keys, settings)

@@ -37,7 +37,7 @@ class Layout:
     def _icon(self, icon):
         assert icon in self.bl_types.functions["label"].parameters["icon"].enum_items, icon
 
-    def label(self, text="", icon="NONE"):
+    def label(self, text="", icon="NONE", icon_value=0):
         self._icon(icon)
         self.drawn.append(("label", text, self))
 

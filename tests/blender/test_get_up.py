@@ -6,6 +6,7 @@ import pytest
 import knock_outs
 import motion_figures
 import rigs
+from active_ragdoll.core.blender.physics import ground
 from active_ragdoll.core.blender.rig.armature import anatomy_of, array_of, bind_joints
 from active_ragdoll.core.blender.run import records
 from active_ragdoll.core.blender.runtime import STATE
@@ -31,8 +32,9 @@ def figures(obj, poses) -> tuple:
     return own, *placed, motion_figures.figures(own, *placed, rigs.FPS)
 
 
-def test_a_character_gets_up_by_a_plan_and_its_bodies_follow():
-    obj, scene, _first = prepared(*or_own("mh_mixamo.blend", own=(OWN,)))
+@pytest.mark.parametrize("name", (*or_own("mh_mixamo.blend", own=(OWN,)), "own dog"))
+def test_a_character_gets_up_by_a_plan_and_its_bodies_follow(name):
+    obj, scene, _first = prepared(name)
     shown, targets, states = knock_outs.run(scene, obj)
     assert knock_outs.course(states) == knock_outs.COURSE
     up, done = knock_outs.first(states, "RECOVERING"), knock_outs.first(states, "BLENDING")
@@ -49,8 +51,7 @@ def test_a_character_gets_up_by_a_plan_and_its_bodies_follow():
     # It stands where it lay, as its animation stands, and goes on without a jump.
     rows = knock_outs.rows(obj)
     jumps, wanted = knock_outs.jumps(obj, shown, rows), knock_outs.jumps(obj, targets, rows)
-    lying, stands = shown[up][rows[0], :2, 3], shown[done + 6][rows[0], :2, 3]
-    assert np.linalg.norm(lying - stands) < 0.8 * own.height
+    assert np.linalg.norm(shown[up][rows[0], :2, 3] - shown[done + 6][rows[0], :2, 3]) < 0.8 * own.height
     for frame in (done, done + 1):
         assert jumps[frame] < knock_outs.LIMIT + wanted[frame]
 
@@ -90,6 +91,32 @@ def test_hit_while_it_gets_up_it_falls_again_and_plans_anew():
     plans = [p for p in records.record_of(obj, 300).passages if p.planned is not None]
     assert len(plans) == 2 and states[330] == "ANIMATED"
     assert shown[330][:, 2, 3].max() > 0.9 * max(shown[1][:, 2, 3].max(), 1.0)
+
+
+def test_what_is_below_and_above_is_told_also_from_within_a_solid(fresh_scene):
+    sizes = ((2, 2, 0.4), (0, 0, 0.2)), ((1, 1, 9), (5, 0, 4)), ((3, 3, 0.2), (0, 0, 1.5))
+    boxes = [rigs.box(fresh_scene, "Box", *size) for size in sizes]
+    boxes[0].rotation_euler.z, boxes[0].scale = 0.7, (1.5, 1.5, 1.0)
+    graph = fresh_scene.view_layers[0].depsgraph
+    graph.update()
+    starts = np.array([(0.0, 0, 1), (1.4, 0, 1), (3, 0, 1), (5, 0, 1)])
+    below, above = ground.relief([box.evaluated_get(graph) for box in boxes], starts, 2.0)
+    assert below == pytest.approx([0.4, 0.4, -np.inf, np.inf]) and above == pytest.approx([1.4, 1.4, np.inf, np.inf])
+
+
+def test_under_a_low_roof_it_stays_down_until_that_is_gone():
+    obj, scene, _first = prepared(OWN, 139, events={9: "LIMP", 40: "RECOVERING"}, rest_time=0.5)
+    roof = rigs.box(scene, "Roof", (60, 60, 0.2), (0, 0, 30.0), passive=True)
+    roof.rigid_body.kinematic = True
+    for frame, height in ((29, 30.0), (30, 1.0), (79, 1.0), (80, 30.0)):
+        roof.location.z = height
+        roof.keyframe_insert("location", frame=frame)
+    _shown, _targets, states = knock_outs.run(scene, obj)
+    (said,) = STATE.warnings[obj.name]
+    assert "stays down: there is no room to stand up" in said
+    assert not {states[frame] for frame in range(41, 80)} - {"LIMP", "SETTLING"}
+    assert "RECOVERING" in {states[frame] for frame in range(80, 110)}
+    assert records.record_of(obj, 139).passages[0].planned is not None
 
 
 def test_it_stays_down_where_it_is_told_to(fresh_scene):

@@ -1,5 +1,6 @@
-"""Postures of bipeds: taken from any pose and solved back, whatever the bones' names, rolls, sizes and places."""
+"""Postures of bipeds and quadrupeds: taken from any pose and back, whatever names, rolls, sizes and places."""
 
+from dataclasses import replace
 from functools import cache
 
 import convention_rigs
@@ -25,8 +26,8 @@ def local_pose(skeleton, heads, rotations) -> LocalPose:
 
 @cache
 def biped(convention: str, seed: int | None = None, scale: float = 1.0) -> Biped:
-    """A convention's human; with a seed its bones are rolled anyhow and the object is turned about the vertical."""
-    made = convention_rigs.rig_of(convention)
+    """A convention's human or a dog; with a seed its bones are rolled and the object is turned about the vertical."""
+    made = convention_rigs.dog() if convention == "dog" else convention_rigs.rig_of(convention)
     skeleton = Skeleton.from_parents(made.names, np.asarray(made.parents))
     heads = (np.asarray(made.heads) / scale)[skeleton.to_level]
     rotations, world = quaternion.identity((len(heads),)), np.diag([scale, scale, scale, 1.0])
@@ -70,7 +71,7 @@ def gaps(a: Posture, b: Posture) -> list:
     return ways + [float(quaternion.angle_between(x, y).max()) for x, y in turns]
 
 
-@pytest.mark.parametrize("convention", sorted(conventions.ALL))
+@pytest.mark.parametrize("convention", [*sorted(conventions.ALL), "dog"])
 def test_a_posture_is_kept_by_every_convention(convention):
     own = biped(convention)
     given = own.extract(*own.placed(posed(own)))
@@ -82,11 +83,12 @@ def test_a_posture_is_kept_by_every_convention(convention):
     assert max(gaps(after, own.extract(*own.solve(after)))) < 1e-9
 
 
-def test_rolls_scales_and_places_do_not_change_a_posture():
-    plain = biped("Mixamo")
+@pytest.mark.parametrize("convention", ("Mixamo", "dog"))
+def test_rolls_scales_and_places_do_not_change_a_posture(convention):
+    plain = biped(convention)
     wanted = plain.extract(*plain.placed(posed(plain)))
     for seed, scale in ((1, 1.0), (2, 0.01), (3, 100.0)):
-        own = biped("Mixamo", seed, scale)
+        own = biped(convention, seed, scale)
         found = own.extract(*own.placed(posed(own)))
         assert max(gaps(wanted, found)) < 1e-6
         assert own.height == pytest.approx(plain.height)
@@ -95,7 +97,7 @@ def test_rolls_scales_and_places_do_not_change_a_posture():
 def test_ends_out_of_reach_are_pointed_at():
     own = biped("Mixamo")
     posture = own.extract(*own.placed(posed(own)))
-    far = Posture(posture.hip, posture.trunk, posture.ends * 10.0, posture.poles, posture.turns, posture.ties)
+    far = replace(posture, ends=posture.ends * 10.0)
     deltas, places = own.solve(far)
     assert np.isfinite(deltas).all()
     for i in (*LEGS, *ARMS):

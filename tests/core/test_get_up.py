@@ -13,24 +13,24 @@ from core import quaternion
 from core.errors import RagdollError
 from core.motion.biped import Z, stacked
 from core.motion.get_up import plan as get_up
-from core.motion.get_up.keys import Floor, Ranges, joint_balls, turned
-from core.motion.get_up.plan import LEFT, PRONE, RIGHT, SUPINE, Manner
+from core.motion.get_up.keys import Floor, Ranges, Relief, joint_balls, turned
+from core.motion.get_up.plan import CHEST, LEFT, PRONE, RIGHT, SUPINE, Manner, NoRoom
 
 FPS, GRAVITY = 24.0, 9.81
 FLAT = Floor(0.0)
-HOW = {"prone": (90.0, 0.0), "supine": (-90.0, 0.0), "left side": (-90.0, -80.0), "right side": (-90.0, 100.0)}
-HOW |= {"sitting": (-20.0, 0.0)}
+UP = turned(0, -90)
+HOW = {"prone": turned(0, 90), "supine": UP, "left side": quaternion.multiply(UP, turned(-80))}
+HOW |= {"right side": quaternion.multiply(UP, turned(100)), "sitting": turned(0, -20)}
+FOUR = {"belly": turned(0, 5, 5), "left": turned(0, 0, -85), "right": turned(0, 0, 85), "back": turned(0, 0, 175)}
 
 
 def lying(own, how: str, seed: int = 0, floor: Floor = FLAT) -> np.ndarray:
     """Matrices [n, 4, 4] of a relaxed pose on the floor: trunk and limbs bent anyhow within what joints allow."""
     rng = np.random.default_rng(seed)
-    pitch, roll = HOW[how]
-    base = quaternion.multiply(turned(rng.uniform(0.0, 360.0)), quaternion.multiply(turned(0, pitch), turned(roll)))
-    base = quaternion.multiply(floor.tilt, base)
+    base = quaternion.multiply(floor.tilt, quaternion.multiply(turned(rng.uniform(0.0, 360.0)), (HOW | FOUR)[how]))
     deltas = quaternion.multiply(base, quaternion.from_rotation_vector(rng.normal(size=(len(own.rows), 3)) * 0.12))
     for i, (a, b, e, x) in enumerate(own.limbs):
-        bend = rng.uniform(-0.5, 0.0) if i < 2 else rng.uniform(-1.2, 1.2)
+        bend = rng.uniform(-0.5, 0.0) if i < 2 or own.four else rng.uniform(-1.2, 1.2)
         side = quaternion.from_axis_angle((1.0, 0.0, 0.0), rng.uniform(-0.3, 0.3))
         hinge = quaternion.multiply(side, quaternion.from_axis_angle(own.hinges[i, 0], bend))
         deltas[a] = quaternion.multiply(base, hinge)
@@ -70,9 +70,9 @@ def motion(own, found):
 def some():
     """Plans of several rigs and poses, with their figures."""
     found = []
-    for convention, pose in (("Mixamo", 0), ("Mixamo", 1), ("Unreal", 0), ("KayKit", 1)):
+    for convention, pose in (("Mixamo", 0), ("Mixamo", 1), ("Unreal", 0), ("KayKit", 1), ("dog", 0), ("dog", 1)):
         own = biped(convention)
-        for how in HOW:
+        for how in FOUR if own.four else HOW:
             made = planned(own, how, pose)
             found.append((f"{convention} {how} {pose}", own, made, *motion(own, made)))
     return found
@@ -83,20 +83,20 @@ def test_whoever_gets_up_does_so_as_people_do():
         assert not motion_figures.beyond(motion_figures.figures(own, deltas, places, FPS)), name
 
 
-def most_slide(own, made, values) -> float:
-    """The most by which values [f, m, c] of a hand or foot change while it stands."""
+def most_slide(made, values) -> float:
+    """The most by which values [f, 4, c] of a hand or foot change while it stands."""
     times, found = np.arange(len(values)) / FPS, []
     for i, planted in enumerate(made.planted):
         during = (times >= made.times[i]) & (times <= made.times[i + 1])
-        found += [np.ptp(values[during, own.limbs[k, 2]], axis=0).max() for k in np.flatnonzero(planted)]
+        found += [np.ptp(values[during, k], axis=0).max() for k in np.flatnonzero(planted)]
     return max(found)
 
 
 def test_what_stands_on_the_floor_stays_there_and_nothing_is_in_it():
-    for name, own, made, _deltas, places in some():
-        assert most_slide(own, made, places[..., :2]) < 0.005 * own.height, name
+    for name, own, made, deltas, places in some():
+        assert most_slide(made, own.extract(deltas, places).ends[..., :2]) < 0.005 * own.height, name
         assert places[..., 2].min() > -0.01 * own.height, name
-        assert made.planted.any(axis=1)[1:].all(), name  # something bears at any time
+        assert made.planted.any(axis=1)[1 + ("side" in made.names) :].all(), name  # something bears at any time
 
 
 def test_it_begins_at_rest_and_ends_in_the_animation_s_own_stance():
@@ -131,7 +131,7 @@ def test_knees_and_elbows_turn_to_where_the_joints_allow_and_hands_and_feet_stay
 def test_how_one_lies_says_how_one_gets_up():
     found = {name: made.strategy for name, _own, made, *_rest in some()}
     for name, strategy in found.items():
-        assert "side" in name or strategy == (PRONE if "prone" in name else SUPINE)
+        assert "side" in name or strategy == (CHEST if "dog" in name else PRONE if "prone" in name else SUPINE)
     assert "knees up" not in next(made.names for name, _own, made, *_rest in some() if "sitting" in name)
 
 
@@ -153,22 +153,52 @@ def test_size_pace_side_and_seed():
         assert left.planted[i, :2].tolist() == [True, False] and right.planted[i, :2].tolist() == [False, True]
 
 
-@pytest.mark.parametrize("how", ("prone", "supine"))
+@pytest.mark.parametrize("how", ("prone", "supine", "left"))
 def test_on_a_slope_hands_and_feet_are_on_the_slope(how):
-    own, floor = biped("Mixamo"), Floor(0.3, (0.25, -0.2))
+    own, floor = biped("dog" if how in FOUR else "Mixamo"), Floor(0.3, (0.25, -0.2))
     made = planned(own, how, 1, floor)
-    _deltas, places = motion(own, made)
-    gaps = places[..., 2] - floor.under(places)
-    assert gaps.min() > -0.02 * own.height
-    assert most_slide(own, made, gaps[..., None]) < 0.005 * own.height
+    deltas, places = motion(own, made)
+    gaps = [points[..., 2] - floor.under(points) for points in (places, own.extract(deltas, places).ends)]
+    assert gaps[0].min() > -0.02 * own.height
+    assert most_slide(made, gaps[1][..., None]) < 0.005 * own.height
+
+
+def furnished(own, step=0.0, wall=np.inf, roof=np.inf) -> Floor:
+    """A floor with a step up along x from 0.3 of the height on, a wall at a y and a roof, in shares of the height."""
+    x, y = np.meshgrid(*[np.arange(-40, 41) * 0.04] * 2, indexing="ij")
+    heights = np.where(y > wall, np.inf, np.where(x > 0.3, step * own.height, 0.0))
+    roofs = np.full_like(x, roof * own.height)
+    return Floor(0.0, relief=Relief(heights, roofs, np.full(2, -1.6 * own.height), 0.04 * own.height))
+
+
+@pytest.mark.parametrize("how", ("prone", "supine"))
+@pytest.mark.parametrize("around", ({"step": 0.08}, {"step": -0.1}, {"wall": 0.2}, {"step": 0.08, "wall": 0.3}))
+def test_limbs_are_planted_on_what_is_there_and_he_gets_up_where_there_is_room(how, around):
+    own = biped("Mixamo")
+    for pose in range(3):
+        floor = furnished(own, **around)
+        made = planned(own, how, pose, floor)
+        deltas, places = motion(own, made)
+        gaps = places[..., 2] - floor.plane(places) - floor.over(places)
+        risen = np.arange(len(places)) / FPS > made.times[1]
+        assert gaps[risen].min() > -0.02 * own.height  # neither in the step nor in the wall
+        assert most_slide(made, own.extract(deltas, places).ends[..., :2]) < 0.005 * own.height
+        stood = [gaps[round(made.times[i] * FPS), own.limbs[k, 2]] for i, k in np.argwhere(made.planted) if i]
+        assert max(stood) < 0.12 * own.height  # the ankle of a foot on its toes, and no limb stands on air
+
+
+def test_where_nobody_could_stand_it_stays_down():
+    own = biped("Mixamo")
+    planned(own, floor=furnished(own, roof=1.05))
+    with pytest.raises(NoRoom, match=f"with {0.6 * own.height:.2f} m"):
+        planned(own, floor=furnished(own, roof=0.6))
 
 
 def test_hands_that_hold_something_are_kept_off_the_floor():
     own = biped("Mixamo")
     made = planned(own, held=(3,))
     _deltas, places = motion(own, made)
-    after = np.arange(len(places)) / FPS > made.times[1]
-    assert places[after][:, own.limbs[3, 2], 2].min() > 0.07 * own.height
+    assert places[np.arange(len(places)) / FPS > made.times[1]][:, own.limbs[3, 2], 2].min() > 0.07 * own.height
     assert not made.planted[:, 3].any() and made.planted[:, 2].any()
 
 
@@ -184,8 +214,8 @@ def test_arms_that_lie_overhead_are_drawn_in_along_the_floor():
     made = get_up.plan(own, joint_balls(own), lies, FLAT, lambda _s: standing(own), np.eye(4), fps=FPS, gravity=GRAVITY)
     _deltas, places = motion(own, made)
     drawn = places[: int(made.times[1] * FPS)]
-    hands, head = drawn[:, own.limbs[2:, 2], 2], drawn[:, own.head, 2]
-    assert hands.max() < head.max() + 0.2 * own.arm  # an arm that is led over the face stands a whole arm above it
+    highest = drawn[:, own.head, 2].max() + 0.2 * own.arm  # an arm led over the face stands a whole arm above it
+    assert drawn[:, own.limbs[2:, 2], 2].max() < highest
 
 
 def test_refusals_say_why():

@@ -5,7 +5,7 @@ import pytest
 
 from core import mirror, quaternion
 from core.errors import RagdollError
-from core.ragdoll.bodies import convex, fitting, overlap
+from core.ragdoll.bodies import convex, fitting, overlap, shapes
 from core.ragdoll.bodies.fitting import BOX, CAPSULE, CONVEX_HULL, SPHERE, Shape, Skin
 
 KINDS = (CAPSULE, BOX, SPHERE, CONVEX_HULL)
@@ -121,6 +121,15 @@ def test_a_fit_moves_turns_and_grows_with_its_points(kind):
     np.testing.assert_allclose(moved.half, scale * shape.half, rtol=1e-6)
     np.testing.assert_allclose(moved.center, scale * turn @ shape.center + shift, atol=1e-6 * scale)
     np.testing.assert_allclose(moved.axes, turn @ shape.axes, atol=1e-6)
+
+
+def test_what_hangs_on_the_double_of_a_bone_in_pieces_hangs_on_the_piece_next_to_it():
+    """A hip, a leg in two pieces, and a toe and a spur whose ancestor is one bone in the leg's place."""
+    heads = np.array([(0, 0, 2), (0, 0, 2), (0, 0, 1), (0, 0, 2), (0, 1, 0), (0, 1, 1.7)], dtype=float)
+    tails = np.array([(0, 0, 3), (0, 0, 1), (0, 0, 0), (0, 0, 0), (0, 2, 0), (0, 2, 1.7)], dtype=float)
+    bones, parents = np.array([0, 1, 2, 4, 5]), np.array([-1, 0, 1, -1, -1])
+    shapes.join_loose_roots(bones, parents, heads, tails, np.array([-1, 0, 1, 0, 3, 3]), ())
+    assert parents.tolist() == [-1, 0, 1, 2, 1]
 
 
 def test_the_hull_of_a_grid_is_its_box():

@@ -18,8 +18,10 @@ from ..rig.armature import values_of
 # Values of the enums in Keyframe; foreach_set is four times faster with bytes than with wider integers.
 CONSTANT, LINEAR = 0, 1
 FREE_HANDLE, AUTO_CLAMPED_HANDLE = 0, 4
-_KEY_FLOATS = {"co": 2, "handle_left": 2, "handle_right": 2, "back": 1, "amplitude": 1, "period": 1}
-_KEY_ENUMS = ("interpolation", "easing", "type", "handle_left_type", "handle_right_type")
+# All attributes of a keyframe.
+KEY = [(name, np.float32, 2) for name in ("co", "handle_left", "handle_right")]
+KEY += [(name, np.float32) for name in ("back", "amplitude", "period")]
+KEY += [(name, np.uint8) for name in ("interpolation", "easing", "type", "handle_left_type", "handle_right_type")]
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ class KeyWriter:
                 middle = _plain_keys(keys, interpolation)
                 if hold_last:
                     middle["interpolation"][-1] = CONSTANT
-                _set_keys(curve, [part for part in (before, middle, after) if part is not None])
+                _set_keys(curve, np.concatenate([part for part in (before, middle, after) if part is not None]))
 
     def _group(self, name: str):
         group = self._groups.get(name)
@@ -112,46 +114,37 @@ class KeyWriter:
         return group
 
 
-def _empty_keys(count: int) -> dict[str, NDArray]:
-    keys = {name: np.zeros((count, size), dtype=np.float32) for name, size in _KEY_FLOATS.items()}
-    return keys | {name: np.zeros(count, dtype=np.uint8) for name in _KEY_ENUMS}
-
-
-def _plain_keys(coordinates, interpolation: int = LINEAR) -> dict[str, NDArray]:
-    """Key attributes of keys with automatic handles at (frame, value), shape [keys, 2]."""
+def _plain_keys(coordinates, interpolation: int = LINEAR) -> NDArray:
+    """`KEY`s with automatic handles at (frame, value), shape [keys, 2]."""
     coordinates = np.asarray(coordinates, dtype=np.float32).reshape(-1, 2)
-    keys = _empty_keys(len(coordinates))
+    keys = np.zeros(len(coordinates), dtype=KEY)
     keys["co"] = coordinates
     # Blender's own defaults of the elastic and back easings.
-    keys["back"][:], keys["amplitude"][:], keys["period"][:] = 1.70158, 0.8, 4.1
-    keys["interpolation"][:] = interpolation
-    keys["handle_left_type"][:] = keys["handle_right_type"][:] = AUTO_CLAMPED_HANDLE
+    keys["back"], keys["amplitude"], keys["period"] = 1.70158, 0.8, 4.1
+    keys["interpolation"] = interpolation
+    keys["handle_left_type"] = keys["handle_right_type"] = AUTO_CLAMPED_HANDLE
     return keys
 
 
-def _get_keys(curve: bpy.types.FCurve) -> dict[str, NDArray]:
-    keys = _empty_keys(len(curve.keyframe_points))
-    for name, values in keys.items():
+def _get_keys(curve: bpy.types.FCurve) -> NDArray:
+    keys = np.zeros(len(curve.keyframe_points), dtype=KEY)
+    for name in keys.dtype.names:
+        values = keys[name].copy()
         curve.keyframe_points.foreach_get(name, values.reshape(-1))
+        keys[name] = values
     return keys
 
 
-def _set_keys(curve: bpy.types.FCurve, parts: list[dict[str, NDArray]]) -> None:
+def _set_keys(curve: bpy.types.FCurve, keys: NDArray) -> None:
     points = curve.keyframe_points
     points.clear()
-    points.add(sum(len(part["co"]) for part in parts))
-    for name in (*_KEY_FLOATS, *_KEY_ENUMS):
-        points.foreach_set(name, np.concatenate([part[name] for part in parts]).reshape(-1))
+    points.add(len(keys))
+    for name in keys.dtype.names:
+        points.foreach_set(name, keys[name].ravel())
     curve.update()
 
 
-def _select(keys: dict[str, NDArray], chosen: slice) -> dict[str, NDArray]:
-    return {name: values[chosen].copy() for name, values in keys.items()}
-
-
-def _kept_keys(
-    curve: bpy.types.FCurve, start: float, end: float, outside: Outside
-) -> tuple[dict[str, NDArray] | None, dict[str, NDArray] | None]:
+def _kept_keys(curve, start: float, end: float, outside: Outside) -> tuple[NDArray | None, NDArray | None]:
     """Keys that play a curve as before up to the frame before `start` and from the frame after `end`."""
     if not outside.before and not outside.after:
         return None, None
@@ -162,24 +155,24 @@ def _kept_keys(
         return tuple(None if frames is None else _samples(curve, frames) for frames in (before, after))
     keys = _get_keys(curve)
     # Automatic handles depend on neighbours that are about to be replaced.
-    keys["handle_left_type"][:] = keys["handle_right_type"][:] = FREE_HANDLE
+    keys["handle_left_type"] = keys["handle_right_type"] = FREE_HANDLE
     before = _keys_before(curve, keys, edges[0]) if outside.before else None
     after = _keys_after(curve, keys, edges[1]) if outside.after else None
     return before, after
 
 
-def _samples(curve: bpy.types.FCurve, frames: Sequence[float], interpolation: int = LINEAR) -> dict[str, NDArray]:
+def _samples(curve: bpy.types.FCurve, frames: Sequence[float], interpolation: int = LINEAR) -> NDArray:
     return _plain_keys([(frame, curve.evaluate(frame)) for frame in frames], interpolation)
 
 
-def _keys_before(curve: bpy.types.FCurve, keys: dict[str, NDArray], edge: float) -> dict[str, NDArray]:
+def _keys_before(curve: bpy.types.FCurve, keys: NDArray, edge: float) -> NDArray:
     """Keys that play a curve as before up to the frame `edge`."""
     frames = keys["co"][:, 0]
     count = int((frames <= edge).sum())
     sloped = curve.extrapolation == "LINEAR"
     if count == 0:
         return _samples(curve, [edge - 1.0, edge] if sloped else [edge])
-    kept = _select(keys, slice(0, count))
+    kept = keys[:count].copy()
     # The last kept key rules the segment that the range cuts.
     kind = int(kept["interpolation"][-1])
     if frames[count - 1] == edge:
@@ -191,17 +184,17 @@ def _keys_before(curve: bpy.types.FCurve, keys: dict[str, NDArray], edge: float)
     kept["interpolation"][-1] = CONSTANT if kind == CONSTANT and len(seam) else LINEAR
     # The first key's slope goes on before it, and a single one has lost what gave it.
     outer = [frames[0] - 1.0] if sloped and count == 1 else []
-    return _join([_samples(curve, outer), kept, _samples(curve, seam)])
+    return np.concatenate([_samples(curve, outer), kept, _samples(curve, seam)])
 
 
-def _keys_after(curve: bpy.types.FCurve, keys: dict[str, NDArray], edge: float) -> dict[str, NDArray]:
+def _keys_after(curve: bpy.types.FCurve, keys: NDArray, edge: float) -> NDArray:
     """Keys that play a curve as before from the frame `edge` on."""
     frames = keys["co"][:, 0]
     first = int((frames < edge).sum())
     sloped = curve.extrapolation == "LINEAR"
     if first == len(frames):
         return _samples(curve, [edge, edge + 1.0] if sloped else [edge])
-    kept = _select(keys, slice(first, None))
+    kept = keys[first:].copy()
     # The last key before those kept rules the segment that the range cuts.
     kind = int(keys["interpolation"][first - 1]) if first else LINEAR
     if frames[first] == edge:
@@ -214,11 +207,7 @@ def _keys_after(curve: bpy.types.FCurve, keys: dict[str, NDArray], edge: float) 
     if sloped and first == len(frames) - 1:
         outer = [frames[-1] + 1.0]
         kept["interpolation"][-1] = LINEAR
-    return _join([_samples(curve, seam, kind), kept, _samples(curve, outer)])
-
-
-def _join(parts: list[dict[str, NDArray]]) -> dict[str, NDArray]:
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return np.concatenate([_samples(curve, seam, kind), kept, _samples(curve, outer)])
 
 
 # ---- poses ----------------------------------------------------------------------------------------------------------

@@ -25,14 +25,14 @@ from ...skeleton import path_to_root
 from ..physics import source
 from ..rig.action_channels import bone_path
 from ..rig.armature import pose_matrices, rigid
-from .ik_limbs import CARRIED, HIDDEN, Limbs, has_solver, turns_between
+from .ik_limbs import CARRIED, HIDDEN, NEAR, Limbs, has_solver, turns_between
 
 FK, IK, AS_KEYED = "FK", "IK", "AS_KEYED"
 TURN = 0.02  # of the trials at rest [rad]
 FOLLOWS, STAYS = 0.5, 0.4  # shares of a turn: from there a bone follows, up to there (a share of its twist) it does not
 FULLY = 0.9  # about its two best axes an owner turns its bone by this share
 HELPS = 0.05  # from there on a turn of a further control gives errors that no other gives
-LOOSE = 0.15  # how much errors count about axes that an owner does not turn its body about
+LOOSE = 0.03  # how much errors count about axes that an owner does not turn its body about
 DAMPING, LEAST_DAMPING = 0.1, 0.03
 FARTHEST = 0.6  # that a control turns in one step [rad]: the responses hold for small turns only
 PLACE_WEIGHT = 6.0  # of a bone's place in heights against its rotation [rad]: twist cannot always be given
@@ -41,15 +41,21 @@ STEPS, ENOUGH, EXACT = 40, 0.01, 1e-4  # most steps; gains that do not pay unles
 
 @dataclass
 class Owner:
-    """A control, the simulated bone that it turns, and what bodies do at rest for a turn or a shift of it."""
+    """A control, the simulated bone that it carries, and what bodies do at rest for a turn or a shift of it.
+
+    The responses are to turns [rad], in the control's axes, and to shifts [units], in its parent's axes.
+    """
 
     name: str
     row: int  # in the armature
     body: int  # place of its bone among the bodies
-    free: np.ndarray  # which of its three axes are not locked
-    turns: np.ndarray  # of bodies for one of the control, both in its axes at rest [m, 3, 3]
-    arms: np.ndarray  # shifts of bodies for a turn [m, 3, 3], beyond what their parents' turns give
-    shifts: np.ndarray | None = None  # of its body for a shift of a control that carries a root [3, 3], parent's axes
+    turns: np.ndarray  # of bodies for its turns, and for its shifts [m, 3, 2, 3]
+    arms: np.ndarray  # shifts of bodies likewise, beyond what their parents' turns and shifts give
+    unit: float = 0.0  # of its shifts, in the armature's; 0: it is turned only
+
+    def share(self, kind: int) -> float:
+        """By how much its turns (0) or its shifts (1) turn its body, about the second best axis."""
+        return float(np.linalg.svd(self.turns[self.body, :, kind], compute_uv=False)[1])
 
 
 class Controls:
@@ -99,7 +105,7 @@ class Controls:
     @property
     def keyed(self) -> dict:
         """{control: whether it is placed, not only turned} of what is solved, in the order of the solutions."""
-        placed = {owner.name: owner.shifts is not None for owner in self.owners}
+        placed = {owner.name: owner.unit > 0.0 for owner in self.owners}
         return placed | {name: name != limb.swivel for limb in self.limbs.found for name in limb.controls()}
 
     def evaluated(self):
@@ -174,7 +180,12 @@ class Controls:
         if self._turn_back(best):
             self.limbs = Limbs(self, {self.rows[owner.body] for owner in self._owners()})
         theirs = {name for limb in self.limbs.found for name in limb.controls()}
-        self.owners = [owner for owner in self._owners() if owner.name not in theirs]
+        led = self._led()
+        owners = (owner for owner in self._owners() if owner.name not in theirs and not led[owner.body])
+        self.owners = list(owners)
+        self.owners += self._tweaks(theirs)
+        self._weigh()
+        self.owners = self._placed(self.owners)
         self.control_of = {owner.body: owner.name for owner in self.owners}
         self.owners += self._helpers(theirs)
         for limb in self.limbs.found:
@@ -233,15 +244,32 @@ class Controls:
         return bool(self.kept)
 
     def _group(self) -> None:
-        """Which owners [k] are solved together, by which bodies [m]: what limbs carry comes later."""
-        m, owned = len(self.rows), np.array([owner.body for owner in self.owners], dtype=int)
-        carried, later = np.zeros((2, m), dtype=bool)
-        for body, parent in enumerate(self.parents):
-            first = any(self.rows[body] in (limb.upper, limb.lower, limb.last) for limb in self.limbs.found)
-            carried[body] = first or (parent >= 0 and carried[parent])
-            later[body] = carried[body] and (body in owned or (parent >= 0 and later[parent]))
-        groups = [(~carried[owned], ~carried), (carried[owned], later)]
-        self.groups = [(owners, bodies) for owners, bodies in groups if bodies.any() or owners.any()] or groups[:1]
+        """Which ways of owners [k, 6] are solved together, by which of bodies [m, 6]: what limbs carry comes later.
+
+        Tweaks only bend what the others have turned; before that they would fold it up.
+        """
+        owned, trunk = np.array([owner.body for owner in self.owners], dtype=int), self._trunk()
+        carried = ~trunk[:, 0]
+        later = carried & (self._paths_to[:, owned[carried[owned]]] > 0.0).any(axis=1)
+        groups = [(~carried[owned], trunk), (carried[owned], np.repeat(later[:, None], 6, axis=1))]
+        self.units = np.array([[1.0] * 3 + [owner.unit] * 3 for owner in self.owners]).reshape(-1, 6)
+        self.tweaks = np.outer(self.units[:, 3] < self.height, [False] * 3 + [True] * 3) & (self.units > 0.0)
+        self.groups = []
+        for owners, bodies in [group for group in groups if group[1].any() or group[0].any()] or groups[:1]:
+            ways = owners[:, None] & (self.units > 0.0)
+            self.groups.append(([ways & ~self.tweaks, ways] if (ways & self.tweaks).any() else [ways], bodies))
+
+    def _trunk(self) -> np.ndarray:
+        """Which turns and places of bodies [m, 6] come before inverse kinematics: those where limbs begin as well."""
+        led, parents = self._led(), np.array(self.parents)
+        carried = (self._paths_to[:, led] > 0.0).any(axis=1)
+        result = np.repeat(~carried[:, None], 6, axis=1)
+        result[led & (parents >= 0) & ~carried[parents], 3:] = True
+        return result
+
+    def _led(self) -> np.ndarray:
+        """The bodies [m] that the controls of limbs carry."""
+        return np.isin(self.rows, [row for limb in self.limbs.found for row in (limb.upper, limb.lower, limb.last)])
 
     def _best_switches(self) -> dict:
         """Set each property that switches constraints to where more bones behind it have owners; which are they."""
@@ -316,7 +344,7 @@ class Controls:
                 self._turn([name for _distance, _body, name in trying])
                 for _distance, body, name in trying:
                     owner = self._measured(name, body)
-                    if np.linalg.svd(owner.turns[body], compute_uv=False)[1] >= FULLY:
+                    if owner.share(0) >= FULLY:
                         owners[body] = owner
                 taken = {owner.name for owner in owners.values()}
                 waiting = [p for p in waiting if p not in trying and p[1] not in owners and p[2] not in taken]
@@ -324,25 +352,55 @@ class Controls:
         owners, self._rest, self._turned, self._effects = self._known[position]
         return owners
 
+    def _placed(self, owners: list) -> list[Owner]:
+        """Owners, with their shifts if they carry roots or what hangs on a body that nothing turns."""
+        turned, result = {owner.body for owner in owners if owner.share(0) >= FULLY}, []
+        for owner in owners:
+            above = self.parents[owner.body]
+            if owner.unit == 0.0 and above not in turned:
+                placed = self._shifted(owner, self.height if above < 0 else self.all[self.rows[above]].length)
+                places = self._jacobian(self._rest, [placed])[6 * owner.body + 3 :][:3, 3:] * (
+                    self.height / placed.unit
+                )
+                if np.linalg.svd(places, compute_uv=False)[2] >= FULLY * PLACE_WEIGHT:
+                    owner = placed
+            result.append(owner)
+        return result
+
+    def _tweaks(self, taken: set) -> list[Owner]:
+        """Controls next to the heads of bodies that nothing turns: their shifts bend the limb there."""
+        found, taken = [], taken | {owner.name for owner in self.owners}
+        for body in np.flatnonzero(~self._led()):
+            head, fits = self._rest[self.rows[body], :3, 3], []
+            if body in [owner.body for owner in self.owners]:
+                continue
+            for name in (name for name in self.shaped & self._reach.keys() - taken if self._reach[name][body]):
+                if np.linalg.norm(self._rest[self.all.find(name), :3, 3] - head) < NEAR * self.height:
+                    tweak = self._shifted(self._unmeasured(name, int(body)), self.all[self.rows[body]].length)
+                    fits.append((-tweak.share(1), name, tweak))
+            if fits and min(fits)[0] < -FULLY:
+                found.append(min(fits)[-1])
+                taken.add(found[-1].name)
+        return found
+
     def _helpers(self, taken: set) -> list[Owner]:
         """Controls that give what those of the bodies cannot: a neck below a head, hips below a torso.
 
         Those with a shape and without locks that move bodies otherwise than all before them together, the most first.
         """
-        self._weigh()
-        led = {row for limb in self.limbs.found for row in (limb.upper, limb.lower, limb.last)}
-        free = np.repeat([row not in led for row in self.rows], 6)[:, None]
+        led, trunk = self._led(), self._trunk()
+        free, trunk = (rows.reshape(-1, 1) for rows in (trunk | ~led[:, None], trunk))
         taken, bones = taken | {owner.name for owner in self.owners}, self.copy.pose.bones
         names = [n for n in self._effects if n not in taken and n in self.shaped and _free(bones[n]).all()]
         self._turn(names)
-        waiting = [replace(self._measured(name, int(np.argmax(self._reach[name]))), shifts=None) for name in names]
+        waiting = [self._measured(name, int(np.argmax(self._reach[name]))) for name in names]
         found = []
         while waiting:
             known, sizes, _ = np.linalg.svd(free * self._jacobian(self._rest, self.owners + found), full_matrices=False)
             known = known[:, sizes > 1e-3]
             gains = []
             for owner in waiting:
-                columns = free * self._jacobian(self._rest, [owner])
+                columns = self._jacobian(self._rest, [owner]) * (trunk if self._reach[owner.name] @ led else free)
                 gains.append(np.linalg.svd(columns - known @ (known.T @ columns), compute_uv=False)[1])
             if max(gains) < HELPS:
                 break
@@ -353,8 +411,9 @@ class Controls:
         """How much turns of bodies about their own axes count [m, 3, 3]: little where their owners do not turn them."""
         self._weights = np.tile(LOOSE * np.eye(3), (len(self.bones), 1, 1))
         for owner in self.owners:
-            to_body = _axes(self._rest[self.rows[owner.body]]).T @ _axes(self._rest[owner.row])
-            ways, sizes, _ = np.linalg.svd(to_body @ owner.turns[owner.body])
+            turns = self._axes_of([owner], self._rest)[0] @ owner.turns[owner.body].transpose(1, 0, 2)
+            to_body = _axes(self._rest[self.rows[owner.body]]).T
+            ways, sizes, _ = np.linalg.svd(to_body @ np.hstack(turns))
             self._weights[owner.body] = ways @ np.diag(np.where(sizes > FOLLOWS, 1.0, LOOSE)) @ ways.T
 
     def _turn(self, names: list) -> None:
@@ -367,29 +426,47 @@ class Controls:
                 self._turned[name][axis] = moved
 
     def _measured(self, name: str, body: int) -> Owner:
-        """An owner with its responses."""
-        bone, rest = self.copy.pose.bones[name], self._rest[self.rows]
-        row = self.all.find(name)
-        axes, (turns, arms) = _axes(self._rest[row]), np.zeros((2, len(rest), 3, 3))
-        for axis, (turned, shifted) in self._turned[name].items():
-            by_parent = shifted[self.parents] + np.cross(
-                turned[self.parents], rest[:, :3, 3] - rest[self.parents, :3, 3]
-            )
-            arms[:, :, axis] = shifted - np.where(np.less(self.parents, 0)[:, None], 0.0, by_parent)
-            turns[:, :, axis] = turned
-        owner = Owner(name, row, body, _free(bone), axes.T @ turns / TURN, axes.T @ arms / TURN)
-        if self.parents[body] < 0 and not bone.bone.use_connect and not any(bone.lock_location):
-            step = TURN * self.height
-            tries = (self._tried({name: Matrix.Translation(way)})[name][1, body] for way in np.eye(3) * step)
-            shifts = self._parent_axes(owner, self._rest).T @ np.transpose(list(tries)) / step
-            if np.linalg.svd(shifts, compute_uv=False)[2] >= FULLY:
-                owner.shifts = shifts
+        """An owner with its responses to turns."""
+        owner = self._unmeasured(name, body)
+        for axis, moved in self._turned[name].items():
+            self._respond(owner, 0, axis, moved / TURN)
         return owner
 
-    def _parent_axes(self, owner: Owner, poses: np.ndarray) -> np.ndarray:
-        """Axes [3, 3] of the bone that carries a control."""
-        parent = self.all[owner.row].parent
-        return np.eye(3) if parent is None else _axes(poses[self.all.find(parent.name)])
+    def _unmeasured(self, name: str, body: int) -> Owner:
+        """An owner that does nothing."""
+        return Owner(name, self.all.find(name), body, *np.zeros((2, len(self.rows), 3, 2, 3)))
+
+    def _shifted(self, owner: Owner, unit: float) -> Owner:
+        """An owner with its responses to shifts as well, in some unit; itself where it cannot be shifted."""
+        bone = self.copy.pose.bones[owner.name]
+        if bone.bone.use_connect or any(bone.lock_location):
+            return owner
+        result = replace(owner, turns=owner.turns.copy(), arms=owner.arms.copy(), unit=unit)
+        for axis, way in enumerate(np.eye(3) * TURN * unit):
+            self._respond(result, 1, axis, self._tried({owner.name: Matrix.Translation(way)})[owner.name] / TURN)
+        return result
+
+    def _respond(self, owner: Owner, kind: int, axis: int, moved: np.ndarray) -> None:
+        """Note what bodies [2, m, 3] do for a turn (kind 0) or a shift (1) of an owner along an axis."""
+        turned, shifted = moved
+        above = np.less(self.parents, 0)[:, None]
+        by_parent = shifted[self.parents] + np.cross(turned[self.parents], self._from_parents(self._rest))
+        axes = self._axes_of([owner], self._rest)[0, kind]
+        owner.turns[:, :, kind, axis] = turned @ axes
+        owner.arms[:, :, kind, axis] = (shifted - np.where(above, 0.0, by_parent)) @ axes
+
+    def _from_parents(self, poses: np.ndarray) -> np.ndarray:
+        """From the heads of bodies' parents to theirs [m, 3]."""
+        places = poses[self.rows, :3, 3]
+        return np.where(np.less(self.parents, 0)[:, None], 0.0, places - places[self.parents])
+
+    def _axes_of(self, owners: list, poses: np.ndarray) -> np.ndarray:
+        """Axes of controls, and of the bones that carry them [k, 2, 3, 3]."""
+        above = [self.all[owner.row].parent for owner in owners]
+        rows = [
+            (owner.row, self.all.find(bone.name) if bone else -1) for owner, bone in zip(owners, above, strict=True)
+        ]
+        return _axes(np.append(poses, [np.eye(4)], axis=0)[np.array(rows, dtype=int).reshape(-1, 2)])
 
     # ---- poses ----
 
@@ -415,8 +492,9 @@ class Controls:
                 basis = np.array(bone.matrix_basis)
                 basis[:3, : 4 if placed else 3] = matrix[:3, : 4 if placed else 3]
                 bone.matrix_basis = Matrix(basis)
-        for i, group in enumerate(self.groups):
-            poses = self._settle(bones[: len(self.owners)], wanted[self.rows], *group)
+        for i, (stages, rows) in enumerate(self.groups):
+            for ways in stages:
+                poses = self._settle(bones[: len(self.owners)], wanted[self.rows], ways, rows)
             if i == 0 and self.limbs.found:
                 poses = self.limbs.solve(poses, wanted)
         bodies = poses[self.rows]
@@ -424,22 +502,22 @@ class Controls:
         off = np.stack([turns, np.linalg.norm(wanted[self.rows, :3, 3] - bodies[:, :3, 3], axis=1)], axis=1)
         return np.array([bone.matrix_basis for bone in bones]), off
 
-    def _settle(self, bones: list, wanted: np.ndarray, owners: np.ndarray, bodies: np.ndarray) -> np.ndarray:
-        """Bring some bodies [m] to wanted ones by some owners [k]; the poses then [n, 4, 4]."""
+    def _settle(self, bones: list, wanted: np.ndarray, ways: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Bring rows [m, 6] of bodies to wanted ones [m] by some ways of owners [k, 6]; the poses then [n, 4, 4]."""
         basis = np.array([bone.matrix_basis for bone in bones]).reshape(-1, 4, 4)
         poses, error = self._try(bones, basis, wanted)
-        mask, damping, learnt = np.outer(np.repeat(bodies, 6), np.repeat(owners, 6)), DAMPING, 0.0
-        for _ in range(STEPS if owners.any() else 0):
+        mask, damping, learnt, tweaks = np.outer(rows, ways), DAMPING, 0.0, self.tweaks.ravel()
+        for _ in range(STEPS if ways.any() else 0):
             jacobian = (self._jacobian(poses, self.owners) + learnt) * mask
             step = _step(jacobian, error.ravel(), damping)
-            size = max(np.linalg.norm(error[bodies]), 1e-12)
+            step[tweaks] = np.clip(step[tweaks], -FARTHEST, FARTHEST)
+            size = max(np.linalg.norm(error[rows]), 1e-12)
             promised = error.ravel() - jacobian @ step
             if 1.0 - np.linalg.norm(promised[mask.any(axis=1)]) / size < ENOUGH or size < EXACT:
                 break
-            ways = step.reshape(-1, 6) * (1.0, 1.0, 1.0, *[self.height] * 3)
-            moved = _moved(basis, ways)
+            moved = _moved(basis, step.reshape(-1, 6) * self.units)
             there, left = self._try(bones, moved, wanted)
-            gain = 1.0 - np.linalg.norm(left[bodies]) / size
+            gain = 1.0 - np.linalg.norm(left[rows]) / size
             learnt = learnt + np.outer(promised - left.ravel(), step) / (step @ step)
             if gain > 0.0:
                 basis, poses, error, damping = moved, there, left, max(damping * 0.3, LEAST_DAMPING)
@@ -468,16 +546,12 @@ class Controls:
 
     def _jacobian(self, poses: np.ndarray, owners: list) -> np.ndarray:
         """How the errors [m * 6] of bodies go down with turns and shifts in heights of owners [k * 6]."""
-        places, m, k = poses[self.rows, :3, 3], len(self.rows), len(owners)
-        axes = _axes(poses[np.array([owner.row for owner in owners], dtype=int)])
-        turns, shifts = np.zeros((2, m, 3, k, 6))
-        for result, name in ((turns, "turns"), (shifts, "arms")):
-            responses = np.array([getattr(owner, name) for owner in owners]).reshape(k, m, 3, 3)
-            result[..., :3] = np.einsum("kij,kmjl->mikl", axes, responses)
-        for o, owner in enumerate(owners):
-            if owner.shifts is not None:
-                shifts[owner.body, :, o, 3:] = self._parent_axes(owner, poses) @ owner.shifts * self.height
-        arms = np.where(np.less(self.parents, 0)[:, None], 0.0, places - places[self.parents])[..., None, None]
+        m, k, axes = len(self.rows), len(owners), self._axes_of(owners, poses)
+        turns, shifts = (
+            np.einsum("ktij,kmjtl->miktl", axes, np.reshape(each, (k, m, 3, 2, 3))).reshape(m, 3, k, 6)
+            for each in ([owner.turns for owner in owners], [owner.arms for owner in owners])
+        )
+        arms = self._from_parents(poses)[..., None, None]
         shifts = np.tensordot(self._paths_to, shifts + np.cross(turns[self.parents], arms, axis=1), 1)
         turns = np.einsum("mij,mjkl->mikl", self._weights_in(poses), turns)
         return np.concatenate([turns, shifts * (PLACE_WEIGHT / self.height)], axis=1).reshape(m * 6, k * 6)

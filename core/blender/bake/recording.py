@@ -7,8 +7,7 @@ import numpy as np
 from ... import keyframes, quaternion
 from ...errors import RagdollError
 from ..physics import view_layers, world
-from ..rig import armature
-from ..rig.armature import converted, pose_matrices, rigid
+from ..rig.armature import array_of, converted, pose_matrices, rigid, values_of
 from ..run import shot_run, simulate
 from ..runtime import STATE
 from ..stack import stack_edits
@@ -25,7 +24,7 @@ SHEAR_TOLERANCE = 1e-5  # cosine between two axes of a bone; single precision gi
 def shown_pose(obj, scene) -> np.ndarray:
     """Matrices of a character's bones as the scene shows them [n, 4, 4], in the world."""
     posed = obj.evaluated_get(shot_run.depsgraph_of(scene))
-    return armature.array_of(posed.matrix_world) @ pose_matrices(posed)
+    return array_of(posed.matrix_world) @ pose_matrices(posed)
 
 
 def checked_range(obj, scene, first: int | None, last: int | None) -> tuple[int, int]:
@@ -127,11 +126,11 @@ class Recorder:
         posed = self.obj.evaluated_get(shot_run.depsgraph_of(self.scene))
         self.numbers.append(frame)
         self.poses.append(pose_matrices(posed))
-        self.worlds.append(armature.array_of(posed.matrix_world))
-        self.bases.append(armature.array_of(posed.matrix_basis))
+        self.worlds.append(array_of(posed.matrix_world))
+        self.bases.append(array_of(posed.matrix_basis))
         self.places.append(np.array(posed.location))
         for name, values in (self._channels or {}).items():
-            values.append(armature.values_of(self.obj.pose.bones, name, _CHANNELS[name]))
+            values.append(values_of(self.obj.pose.bones, name, _CHANNELS[name]))
 
     def solve(self, carried: controls.Controls, root: str | None = None) -> Iterator[int]:
         """Find the poses of controls for what was recorded, yielding each frame that is done.

@@ -53,3 +53,30 @@ def height(scene, found: list, place: complex, top: float, depth: float) -> floa
         if hit is not None and hit[1] > STEEPEST:
             heights.append(float(hit[0][2]))
     return max(heights, default=None)
+
+
+def relief(found: list, starts: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    """What is below and above places [k, 3] of the world, no farther than a reach [m].
+
+    Args:
+        found: evaluated meshes.
+    Returns:
+        Heights of the first surface below [k], -inf where there is none, inf for what begins in a solid; and above, inf
+        where there is none.
+    """
+    below, above = np.full(len(starts), -np.inf), np.full(len(starts), np.inf)
+    for solid in found:
+        place = np.array(solid.matrix_world, dtype=float)
+        corners = np.array(solid.bound_box) @ place[:3, :3].T + place[:3, 3]
+        low, high = corners.min(axis=0), corners.max(axis=0)
+        rows = np.flatnonzero(((starts >= low) & (starts <= high))[:, :2].all(axis=1))
+        into = np.array(solid.matrix_world.inverted_safe(), dtype=float)
+        up = Vector(into[:3, 2] * reach)
+        for row, start in zip(rows, starts[rows] @ into[:3, :3].T + into[:3, 3], strict=True):
+            for way, values, pick in ((-up, below, max), (up, above, min)):
+                hit, there, normal, _face = solid.ray_cast(start, way, distance=way.length)
+                if hit:
+                    met_at = starts[row, 2] + (there - Vector(start)).dot(up) / up.length_squared * reach
+                    inside = normal.dot(way) > 0.0 and starts[row, 2] < high[2]
+                    values[row] = pick(values[row], np.inf if inside else met_at)
+    return below, above

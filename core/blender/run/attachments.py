@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import quaternion
 from ...errors import RagdollError
-from ...pose import affine
+from ...pose import affine, between
 from ...ragdoll import attachment
 from ...ragdoll.attachment import DISTANCE, FIXED, POINT, STATED
 from ...ragdoll.drives import servo
@@ -318,7 +318,7 @@ def _step(run, own: Attached, scene, seconds: float, substeps: int) -> None:
         wanted = own.place
         if own.stated:
             share = attachment.eased(own.since * seconds / max(own.reach, seconds))
-            wanted = attachment.between(own.place, stated_place(own, own.place, body) @ np.linalg.inv(own.grip), share)
+            wanted = between(own.place, stated_place(own, own.place, body) @ np.linalg.inv(own.grip), share)
         command = servo.lag_compensated(own.command[None], wanted[None], substeps)[0]
         _move_holder(run, own, command)
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from ... import quaternion
 from ...errors import RagdollError
-from ...motion.biped import ARMS, Biped, Z
+from ...motion.biped import ARMS, Biped
 from ...motion.clip import Clip
 from ...motion.get_up import plan
-from ...motion.get_up.keys import Floor, Ranges, Surface, joint_balls
+from ...motion.get_up.keys import Floor, Ranges, Relief, Surface, joint_balls
 from ...motion.stack import LocalPose, Rig
 from ..physics import ground
 from ..rig.armature import anatomy_of, array_of, bind_joints, pose_matrices
@@ -19,8 +19,9 @@ from ..settings.effects import AUTOMATIC
 
 _ROUND = np.stack(np.meshgrid(*[(-1.0, 0.0, 1.0)] * 3), axis=-1).reshape(-1, 3)  # of a body the outermost points there
 _PROP = 0.17  # of the height: a hand that reaches farther from the wrist holds something
-_SPREAD = 0.3  # of the height: how far around the hips the floor is looked at
-_STEP = 0.06  # of the height: where it differs by more from a plane it is no slope
+_SPREAD = 0.3  # of the height: around the hips the floor's plane is looked for
+_STEP = 0.03  # of the height: where it differs by more from a plane it is no slope
+_CELL, _AROUND, _OVER = 0.04, 32, 0.3  # what stands there: by such cells, so many each way, from so far over the hips
 
 
 def is_planned(group) -> bool:
@@ -34,12 +35,12 @@ def biped(obj, rig: Rig, place: np.ndarray | None = None) -> Biped:
 
 
 def planned(
-    character, scene, graph, frame: int, lying: np.ndarray, place: np.ndarray, manner: plan.Manner
+    run, character, scene, frame: int, lying: np.ndarray, place: np.ndarray, manner: plan.Manner
 ) -> tuple[plan.Plan, Clip]:
     """A way up for a character, and the motion as a clip.
 
     Args:
-        graph: that steps the world. lying: its bones in armature space [n, 4, 4], level order.
+        lying: its bones in armature space [n, 4, 4], level order.
         place: the armature object's matrix at the frame [4, 4].
     Raises:
         RagdollError: it cannot get up by itself there; says why.
@@ -53,7 +54,7 @@ def planned(
     own.bend_about(ranges.hinges(own))
     manner = replace(manner, held=_held(obj, own, surface))
     deltas, places = own.placed(lying)
-    floor = _floor(scene, graph, own, own.extract(deltas, places).hip, place)
+    floor = _floor(run, character, scene, own, own.extract(deltas, places).hip, place)
     hidden = scene.active_ragdoll.source
     try:
         found = plan.plan(
@@ -109,7 +110,7 @@ def _held(obj, own: Biped, surface: Surface) -> tuple:
     attached = [a.bone for a in obj.active_ragdoll.attachments if a.enabled and a.bone in own.rig.index]
     rows = {own.fixed(own.rig.index[bone], np.zeros((1, 3)))[0] for bone in attached}
     found = []
-    for i in ARMS:
+    for i in () if own.four else ARMS:
         _upper, lower, hand, _collar = own.limbs[i]
         on = np.isin(surface.rows, (lower, hand))
         points = own.joints[surface.rows[on]] + surface.offsets[on] - own.joints[hand]
@@ -120,29 +121,30 @@ def _held(obj, own: Biped, surface: Surface) -> tuple:
     return tuple(found)
 
 
-def _floor(scene, graph, own: Biped, hip: np.ndarray, place: np.ndarray) -> Floor:
-    """The plane under the hips, in the plan frame; where the ground is none, level with what is there. May refuse."""
+def _floor(run, character, scene, own: Biped, hip: np.ndarray, place: np.ndarray) -> Floor:
+    """What is under and around the hips, in the plan frame: a plane, and what stands on it. May refuse."""
     into = place[:3, :3] @ quaternion.to_matrix(quaternion.conjugate(own.frame)) / own.scale
-    solids = [obj.evaluated_get(graph) for obj in ground.solids(scene)]
-    reach = _SPREAD * own.height
-    turns = np.linspace(0.0, 2.0 * np.pi, 8, endpoint=False)
-    ways = np.array([(0, 0), *((np.cos(a), np.sin(a)) for a in turns)]) * reach
-    points = np.column_stack([ways, np.zeros(len(ways))]) + hip
-    heights = np.array([_height(solids, into @ point + place[:3, 3], own.height) for point in points]) - place[2, 3]
-    if np.isnan(heights[0]):
+    others = [body for other in run.characters if other is not character for body in other.bodies.objects]
+    solids = [obj.evaluated_get(run.graph) for obj in [*ground.solids(scene), *others]]
+    count, cell = _AROUND, _CELL * own.height
+    ways = np.stack(np.meshgrid(*[np.arange(-count, count + 1) * cell] * 2, indexing="ij"), axis=-1)
+    starts = np.concatenate([ways, np.full((*ways.shape[:2], 1), _OVER * own.height)], axis=-1) + hip
+    grids = ground.relief(solids, starts.reshape(-1, 3) @ into.T + place[:3, 3], 1.2 * own.height)
+    heights, roofs = (grid.reshape(ways.shape[:2]) - place[2, 3] for grid in grids)
+    off = np.linalg.norm(ways, axis=-1)
+    near = np.isfinite(heights) & (off < _SPREAD * own.height)
+    if not near.any() or np.isneginf(heights[count, count]):
         raise RagdollError("there is no floor under its hips")
-    there = np.abs(heights - heights[0]) < np.tan(plan.STEEPEST) * reach * 1.2
-    if there.sum() < 6:
-        return Floor(float(heights[0]))
-    terms = np.column_stack([np.ones(len(points)), points[:, :2]])[there]
-    (height, *slope), *_rest = np.linalg.lstsq(terms, heights[there], rcond=None)
-    if np.abs(terms @ (height, *slope) - heights[there]).max() > _STEP * own.height:
-        return Floor(float(heights[0]))
-    slope = np.where(np.hypot(*slope) < 5e-3, 0.0, slope)
-    return Floor(float(heights[0] - slope @ hip[:2]), tuple(map(float, slope)))
-
-
-def _height(solids, point: np.ndarray, size: float) -> float:
-    """Height of the highest surface below a point of the world [m]; nan where there is none near."""
-    found = [ground.met(solid, point + 0.1 * size * Z, -1.1 * size * Z) for solid in solids]
-    return max((float(hit[0][2]) for hit in found if hit is not None), default=np.nan)
+    middle = heights[near][off[near].argmin()]
+    there = near & (np.abs(heights - middle) < np.tan(plan.STEEPEST) * _SPREAD * own.height * 1.2)
+    terms = np.concatenate([np.ones((*off.shape, 1)), ways + hip[:2]], axis=-1)
+    height, *slope = np.linalg.lstsq(terms[there], heights[there], rcond=None)[0]
+    missed = np.abs(terms[there] @ (height, *slope) - heights[there]).max()
+    even = there.sum() > 0.6 * (off < _SPREAD * own.height).sum() and missed < _STEP * own.height
+    if not even or np.hypot(*slope) < 5e-3:
+        height, slope = middle, (0.0, 0.0)
+    floor = Floor(float(height), tuple(map(float, slope)))
+    heights, roofs = heights - terms @ (height, *slope), roofs - terms @ (height, *slope)
+    if np.isinf(roofs).all() and np.abs(heights).max() < 0.01 * own.height:
+        return floor
+    return replace(floor, relief=Relief(heights, roofs, hip[:2] - count * cell, cell))

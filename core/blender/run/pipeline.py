@@ -154,7 +154,7 @@ def step(run: Run, scene, clock) -> None:
     if run.gains_dirty:
         run.weighed = run.weights()
         run.reach = merged([(mask, law.reach(run.weighed[0], seconds)) for law, mask in drives.in_use(run.drive)])
-        run.reach_trace = servo.trace_at(run.reach)
+        run.reach_trace = 1.0 + 2.0 * np.cos(run.reach)
     reachable = servo.within_reach(run.body, run.wanted, run.reach, run.reach_trace)
     run.command = servo.lag_compensated(run.command, reachable, substeps)
     run.command[run.waiting] = run.body[run.waiting]

@@ -19,7 +19,7 @@ from ...anatomy.roles import CHEST, HEAD, LEFT, NECK, PELVIS, RIGHT, SPINE, THIG
 from ...errors import RagdollError
 from ...motion import getting_up
 from ...motion.get_up.course import SETTLED
-from ...motion.get_up.plan import SHORTEST, Manner
+from ...motion.get_up.plan import SHORTEST, Manner, NoRoom
 from ...motion.getting_up import Passage
 from ...motion.stack import LocalPose
 from ...ragdoll.recovery import states, tone
@@ -163,6 +163,10 @@ class Recovery:
                 self._get_up(run, frame, scene)
             else:
                 self._finish_action(frame, scene)
+        except NoRoom as error:  # after a while it tries again
+            STATE.warn(self.character.name, f"'{self.character.name}' stays down: {error}")
+            self.state = replace(before, clock=0.0)
+            self.record.values[frame] = self.state.values()
         except RagdollError as error:
             STATE.warn(self.character.name, f"'{self.character.name}' gets up in its animation's own place: {error}")
 
@@ -239,7 +243,9 @@ class Recovery:
         """Get up by a plan; whether there is one."""
         character = self.character
         try:
-            found, clip = get_up.planned(character, scene, run.graph, frame, shown[0], place, self.manner)
+            found, clip = get_up.planned(run, character, scene, frame, shown[0], place, self.manner)
+        except NoRoom:
+            raise
         except RagdollError as error:
             STATE.warn(character.name, f"'{character.name}' gets up by a blend: {error}")
             return False

@@ -129,7 +129,9 @@ def angles(name, of: str, description=None):
 
 
 def choice(name, items, default=None, description=None, **more):
-    """One of several."""
+    """One of several (identifier, name, description), with an icon or without."""
+    if not callable(items):
+        items = [(*item, i) if len(item) == 4 else item for i, item in enumerate(items)]
     return _declare("EnumProperty", name, description, default, items=items, **more)
 
 

@@ -36,19 +36,19 @@ OFFSETS = (
     ("STATED", "Stated", "As given below, reached within the reach time"),
 )
 PHASES = (
-    ("ANIMATED", "Animated", "The simulation is off: the animation plays"),
-    ("ACTIVE", "Active", "Simulated with its own weights"),
-    ("LIMP", "Limp", "Knocked out: the weights are 0"),
-    ("SETTLING", "Settling", "Limp and slow; when it has been so for long enough it recovers"),
-    ("RECOVERING", "Recovering", "The weights rise from 0 to what they are"),
-    ("BLENDING", "Blending", "The physics blend falls to 0, then the simulation is switched off"),
+    ("ANIMATED", "Animated", "The simulation is off: the animation plays", "ARMATURE_DATA"),
+    ("ACTIVE", "Active", "Simulated with its own weights", "PLAY"),
+    ("LIMP", "Limp", "Knocked out: the weights are 0", "GHOST_ENABLED"),
+    ("SETTLING", "Settling", "Limp and slow; when it has been so for long enough it recovers", "TIME"),
+    ("RECOVERING", "Recovering", "The weights rise from 0 to what they are", "LOOP_FORWARDS"),
+    ("BLENDING", "Blending", "The physics blend falls to 0, then the simulation is switched off", "FORCE_HARMONIC"),
 )
 DURATION = "Time over which the impulse is given evenly; 0 is a blow within one frame"
 _WATCHED = (("PELVIS", "Pelvis", "The pelvis's"), ("MEAN", "All Bodies", "The mean of all bodies'"))
 AUTOMATIC, BLEND, STAY_DOWN = "AUTOMATIC", "BLEND", "STAY_DOWN"
 _GET_UP = (
     (AUTOMATIC, "Automatic", "By the actions below where there are any; else planned for how and where it lies, over "
-     "hands, knees and feet. Characters without two arms and two legs blend"),
+     "hands, knees and feet, or four paws. Characters without four limbs blend"),
     ("ACTIONS", "Actions", "By the actions below"),
     (BLEND, "Blend", "The limp pose goes over into the animation"),
     (STAY_DOWN, "Stay Down", "It stays where it lies"),
@@ -129,25 +129,6 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
     duration: number("Duration", DURATION, min=0.0, soft_max=2.0, precision=3, unit="TIME_ABSOLUTE", zero="a blow")
 
 
-class HitSettings:
-    """What a character's settings have for hits."""
-
-    hits: items(ActiveRagdollHit, "active_hit")
-    active_hit: row()
-    explosions: items(ActiveRagdollExplosion, "active_explosion")
-    active_explosion: row()
-
-    loosening: number("Loosening", "How much hits lower the weights: 0 not at all, 1 as 30 N s leave 37 % on a man's "
-        "hit bone", _LOOSENING.sensitivity, min=0.0, soft_max=5.0)
-    loosening_parents: share("Parents", "Share of a hit that the next bone up the chain feels, and so on",
-        _LOOSENING.parents)
-    loosening_children: share("Children", "Share of a hit that the next bone down the chain feels, and so on",
-        _LOOSENING.children)
-    loosening_others: share("Others", "Share of a hit that every bone feels at least", _LOOSENING.others)
-    loosening_regain: number("Return [1/s]", "Share of the full weights that comes back per second", _LOOSENING.regain,
-        min=0.0, soft_max=10.0)
-
-
 # ---- attachments ----------------------------------------------------------------------------------------------------
 class ActiveRagdollAttachment(bpy.types.PropertyGroup):
     """A bone's body held at an object or a bone."""
@@ -172,8 +153,23 @@ class ActiveRagdollAttachment(bpy.types.PropertyGroup):
         min=0.0, keyed=True, zero="no limit")
 
 
-class AttachmentSettings:
-    """What a character's settings have for attachments."""
+class EffectSettings:
+    """What a character's settings have for hits and attachments."""
+
+    hits: items(ActiveRagdollHit, "active_hit")
+    active_hit: row()
+    explosions: items(ActiveRagdollExplosion, "active_explosion")
+    active_explosion: row()
+
+    loosening: number("Loosening", "How much hits lower the weights: 0 not at all, 1 as 30 N s leave 37 % on a man's "
+        "hit bone", _LOOSENING.sensitivity, min=0.0, soft_max=5.0)
+    loosening_parents: share("Parents", "Share of a hit that the next bone up the chain feels, and so on",
+        _LOOSENING.parents)
+    loosening_children: share("Children", "Share of a hit that the next bone down the chain feels, and so on",
+        _LOOSENING.children)
+    loosening_others: share("Others", "Share of a hit that every bone feels at least", _LOOSENING.others)
+    loosening_regain: number("Return [1/s]", "Share of the full weights that comes back per second", _LOOSENING.regain,
+        min=0.0, soft_max=10.0)
 
     attachments: items(ActiveRagdollAttachment, "active_attachment")
     active_attachment: row()

@@ -19,13 +19,13 @@ MASS_MODELS = (
     ("DENSITY", "Density", "Volume times density"),
 )
 STATES = (
-    ("NONE", "None", "No ragdoll"),
-    ("READY", "Ready", "Built; nothing is simulated at this frame"),
-    ("LIVE", "Live", "The frame shown is simulated"),
-    ("CACHED", "Cached", "The simulated range is kept in a baked cache"),
-    ("BAKED", "Baked", "The result is in keyframes; the ragdoll is muted"),
-    ("BROKEN", "Broken", "Interrupted in mid-shot; starts again from the shot's first frame"),
-    ("ELSEWHERE", "Elsewhere", "Its ragdoll is in another scene; here it shows its animation"),
+    ("NONE", "None", "No ragdoll", "NONE"),
+    ("READY", "Ready", "Built; nothing is simulated at this frame", "CHECKMARK"),
+    ("LIVE", "Live", "The frame shown is simulated", "PLAY"),
+    ("CACHED", "Cached", "The simulated range is kept in a baked cache", "FILE_CACHE"),
+    ("BAKED", "Baked", "The result is in keyframes; the ragdoll is muted", "ACTION"),
+    ("BROKEN", "Broken", "Interrupted in mid-shot; starts again from the shot's first frame", "ERROR"),
+    ("ELSEWHERE", "Elsewhere", "Its ragdoll is in another scene; here it shows its animation", "SCENE_DATA"),
 )
 DRIVE_SPACES = (
     ("WORLD", "World", "Each body is led to its place in the world"),
@@ -78,7 +78,7 @@ class ActiveRagdollCollection(bpy.types.PropertyGroup):
     record: record(str, "What a build made, as JSON")
 
 
-class ActiveRagdollObject(MotionStack, effects.HitSettings, effects.AttachmentSettings, Drive, bpy.types.PropertyGroup):
+class ActiveRagdollObject(MotionStack, effects.EffectSettings, Drive, bpy.types.PropertyGroup):
     """Settings of a character."""
 
     rotation_weight: share("Rotation", "How strongly the bodies' orientations follow the animation: 1 exactly, 0 limp",

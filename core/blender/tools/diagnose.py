@@ -13,12 +13,10 @@ from ...ragdoll.bodies.fitting import joined
 from ...ragdoll.diagnosis import Finding, Situation
 from .. import runtime
 from ..physics import body_objects, build, built, joint_objects, source, view_layers, world
-from ..physics.body_objects import solids_of
 from ..rig import action_channels
 from ..rig.armature import BindPose, anatomy_of, check_ragdoll, check_scale, is_evenly_scaled, prop_bones, rigid
 from ..rig.skinning import read_skin
 from ..run import shot_run
-from ..runtime import STATE
 
 
 def diagnose(obj, scene) -> list[Finding]:
@@ -31,13 +29,13 @@ def diagnose(obj, scene) -> list[Finding]:
         found = [diagnosis.refusal(diagnosis.ELSEWHERE, text)]
     else:
         found = diagnosis.diagnose(situation(obj, scene))
-    STATE.diagnoses[obj.name] = identity(obj), found
+    runtime.STATE.diagnoses[obj.name] = identity(obj), found
     return found
 
 
 def latest(obj) -> list[Finding] | None:
     """The last findings; None before the first time and after a new build."""
-    of, found = STATE.diagnoses.get(obj.name, (None, None))
+    of, found = runtime.STATE.diagnoses.get(obj.name, (None, None))
     return found if of == identity(obj) else None
 
 
@@ -65,7 +63,7 @@ def situation(obj, scene) -> Situation:
     check_ragdoll(obj)
     settings, standing = obj.active_ragdoll, _standing(obj, scene)
     parts, parents = settings.parts, standing["parents"]
-    pieces = [solids_of(part.body) for part in parts]
+    pieces = [body_objects.solids_of(part.body) for part in parts]
     first, _last = world.shot_range(scene)
     pose = BindPose(obj, np.eye(4))
     standing["sizes"] = np.array([float(np.ptp(_corners(own), axis=0).max()) for own in pieces])
@@ -357,7 +355,7 @@ class Report:
 def check_limits(obj, scene, *, widen: bool = False) -> Report:
     """Compare the character's own animation with its joints' limits at every frame of the shot.
 
-    Returns the report on the limits as they were; also kept in `STATE.limits` under the object's name. Raises
+    Returns the report on the limits as they were; also kept in `runtime.STATE.limits` under the object's name. Raises
     RagdollError: no ragdoll, a bone that is gone, or limits that make no sense.
 
     Args:
@@ -377,7 +375,7 @@ def check_limits(obj, scene, *, widen: bool = False) -> Report:
         if widen:
             joint_objects.fit_limits(settings, turns, MARGIN)
     report.found.sort(key=lambda found: -found.worst)
-    STATE.limits[obj.name] = report
+    runtime.STATE.limits[obj.name] = report
     return report
 
 

@@ -6,8 +6,7 @@ from mathutils import Vector
 from ...anatomy.roles import GENERIC
 from ...errors import RagdollError
 from ...motion.stack import Rig
-from ...ragdoll import diagnosis
-from ...ragdoll.diagnosis import ERROR, INFO, REBUILD, WARNING, Finding
+from ...ragdoll.diagnosis import ERROR, INFO, REBUILD, WARNING, Finding, left_over
 from .. import interface, preferences
 from ..physics import built, ground, world
 from ..rig.clips import RigRest
@@ -34,7 +33,7 @@ def notices(obj, scene) -> list[Finding]:
         obj: a character, with a ragdoll or without one; None where none is chosen. scene: the one that is shown.
     """
     first, last = world.shot_range(scene)
-    found = diagnosis.left_over(built.left_over(scene))
+    found = left_over(built.left_over(scene))
     if last <= first:
         found.append(Finding("", ERROR, f"The range {first} to {last} has no frame to simulate", ""))
     if obj is None:

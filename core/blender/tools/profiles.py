@@ -15,10 +15,10 @@ from ...anatomy import axes, joints
 from ...errors import RagdollError, listed
 from ...profile import AUTO, BY_NAME, NO_PART, Entry, Field, Profile, Schema, match, mirrored, shortest
 from ...ragdoll.bodies import convex, fitting
-from .. import preferences, runtime
+from .. import preferences
 from ..physics import body_objects, joint_objects
 from ..rig.armature import BindPose, anatomy_of, check_armature, refuse_baked, rigid
-from ..runtime import STATE
+from ..runtime import STATE, settings_changed
 from ..settings import at_frame, declare
 from ..settings.bone import ActiveRagdollBone
 from ..settings.object import ActiveRagdollObject
@@ -276,7 +276,7 @@ def _write(obj, wanted) -> int:
         raise
     if written:
         needs = [declare.declarations(type(group))[name].needs for group, name, _old in written]
-        runtime.settings_changed(obj, layout=any(need is not None and need.build for need in needs))
+        settings_changed(obj, layout=any(need is not None and need.build for need in needs))
     return len(written)
 
 

@@ -76,7 +76,8 @@ class Course:
         self.planted = moved < _PLANTED
         self.planted[:, list(held)] = False
         self.loose = ~self.planted
-        self.loose[1:, :2] = False  # legs swing by their ends
+        # Legs swing by their ends: a quadruped's from where it has rolled to its chest.
+        self.loose[(self.planted.any(axis=1).argmax() if own.four else 1) :, : 4 if own.four else 2] = False
         self._stood, self._stands = np.zeros_like(self.loose), np.zeros_like(self.loose)
         self._stood[1:], self._stands[:-1] = ~self.loose[:-1], ~self.loose[1:]
         self.ways = np.where(moved > 0.02 * own.height, moved, 0.0)
@@ -167,7 +168,7 @@ class Course:
         for i in LEGS:
             foot, toe = own.limbs[i, 2:]
             if toe >= 0:
-                tip = ends[:, i] + q.rotate(turns[:, i], own.joints[toe] - own.joints[foot])
+                tip = ends[:, i] + q.rotate(turns[:, i], own.joints[toe] - own.joints[foot] - own.tips[i])
                 low = self.floor.under(tip) + 0.008 * own.height - tip[:, 2]
                 ends[:, i, 2] += np.maximum(low, 0.0)
         return ends
@@ -179,7 +180,7 @@ class Course:
         """
         own, floor = self.own, self.floor
         first, knees = own.firsts(posture), own.solve(posture)[1][:, own.limbs[:, 1]]
-        forward = unit(posture.ends - first)
+        forward = unit(own.lasts(posture) - first)
         middle = first + forward * dot(knees - first, forward)
         bend, up = knees - middle, Z - forward * forward[..., 2:]
         radius, steep = (np.linalg.norm(v, axis=-1, keepdims=True) for v in (bend, up))
@@ -199,11 +200,11 @@ class Course:
         """What stands on the floor draws the hip, and with it the trunk, into its reach."""
         own = self.own
         lengths = (own.upper + own.lower)[:, None] * _REACH
-        offsets, hip = own.firsts(posture) - posture.hip[:, None], posture.hip.copy()
+        offsets, hip, lasts = own.firsts(posture) - posture.hip[:, None], posture.hip.copy(), own.lasts(posture)
         for _ in range(10):
             moved = False
             for k in range(4):
-                way = posture.ends[:, k] - offsets[:, k] - hip
+                way = lasts[:, k] - offsets[:, k] - hip
                 far = np.linalg.norm(way, axis=-1, keepdims=True)
                 over = np.maximum(far - lengths[k], 0.0) * planted[:, k : k + 1]
                 hip += way / np.maximum(far, 1e-9) * over * 0.7

@@ -7,8 +7,8 @@ those of a man of 1.8 m under the Earth's gravity. He rises over his left foot; 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -17,25 +17,62 @@ from ...ragdoll.joints import limits
 from ..biped import LEGS, Biped, Posture, X, Y, Z, unit
 
 HEIGHT = 1.8  # [m] of the character that times and speeds are stated for, under the Earth's gravity
+_EDGE = 3  # cells: so near to a step down limbs are not kept over the step
 _SWIVEL = 10.0  # [deg] from one trial of where a knee points to the next
 _KEPT = 0.1  # of an angle that a knee is turned by: what it costs, against as much beyond a range
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class Relief:
+    """What stands on a floor, and what is over it, as square grids in the plan frame, x first."""
+
+    heights: np.ndarray  # over the floor's plane [k, k] [m]; inf: a wall, -inf: there is no floor
+    roofs: np.ndarray  # of the lowest thing above, likewise; inf: nothing
+    corner: np.ndarray  # x and y of the first cell's middle [2] [m]
+    cell: float  # size of a cell [m]
+
+    @cached_property
+    def lows(self) -> np.ndarray:
+        """The lowest heights near each cell [k, k]."""
+        padded = np.pad(self.heights, _EDGE, mode="edge")
+        return np.lib.stride_tricks.sliding_window_view(padded, [2 * _EDGE + 1] * 2).min(axis=(2, 3))
+
+    def at(self, grid: np.ndarray, points) -> np.ndarray:
+        """Values [..] of a grid under points [.., 3]; beyond its edge those there."""
+        cells = np.clip(np.rint((points[..., :2] - self.corner) / self.cell).astype(int), 0, len(grid) - 1)
+        return grid[cells[..., 0], cells[..., 1]]
+
+
+@dataclass(frozen=True, eq=False)
 class Floor:
-    """A plane, in the plan frame."""
+    """A plane with what stands on it, in the plan frame or in one that stands elsewhere."""
 
     height: float  # at the origin [m]
     slope: tuple = (0.0, 0.0)  # rise along x and y
+    relief: Relief | None = None
+    place: tuple = (q.identity(), np.zeros(3))  # turn [4] and origin [3] of the frame, as the relief's own has it
+    base: float = 0.0  # what of the relief's heights its plane goes through [m]
 
-    def under(self, points) -> np.ndarray:
-        """Its height under points [.., 3]."""
+    def plane(self, points) -> np.ndarray:
+        """Its plane's height under points [.., 3]."""
         return self.height + points[..., 0] * self.slope[0] + points[..., 1] * self.slope[1]
 
-    def seen_from(self, turn) -> Floor:
-        """From a frame that stands turned [4] about the vertical at any point of the floor."""
+    def over(self, points, what: str = "heights") -> np.ndarray:
+        """How much higher than the plane are the relief's heights (roofs, lows) at points [.., 3]."""
+        if self.relief is None:
+            return np.full(points.shape[:-1], np.inf if what == "roofs" else 0.0)
+        turn, origin = self.place
+        return self.relief.at(getattr(self.relief, what), q.rotate(turn, points) + origin) - self.base
+
+    def under(self, points) -> np.ndarray:
+        """The height under points [.., 3] that all is kept above: of the plane, or of what is lower near there."""
+        return self.plane(points) + np.minimum(self.over(points, "lows"), 0.0)
+
+    def seen_from(self, turn, origin) -> Floor:
+        """From a frame that stands turned [4] about the vertical at a point [3] of what stands there."""
         slope = q.rotate(q.conjugate(turn), np.array([*self.slope, 0.0]))
-        return Floor(0.0, (float(slope[0]), float(slope[1])))
+        base = float(origin[2] - self.plane(origin))
+        return Floor(0.0, (float(slope[0]), float(slope[1])), self.relief, (turn, origin), base)
 
     @property
     def tilt(self) -> np.ndarray:
@@ -62,7 +99,7 @@ class Surface:
         A limb is what moves with its end, such as hands and feet, which may have no bodies of their own.
         """
         points = places[..., self.rows, :] + q.rotate(deltas[..., self.rows, :], self.offsets)
-        found = self.radii + floor.under(points) - points[..., 2]
+        found = self.radii + floor.plane(points) + floor.over(points) - points[..., 2]
         of = np.zeros(len(self.rows), dtype=int)
         for i, (_upper, lower, end, toe) in enumerate(own.limbs.tolist()):
             far = (self.rows == lower) & (self.offsets @ own.ways[i, 1] > 0.5 * own.lower[i])
@@ -73,9 +110,9 @@ class Surface:
 
 def joint_balls(own: Biped) -> Surface:
     """A surface where no bodies are known: balls at joints, in shares of the height."""
-    knees, hands = own.limbs[:, 1], own.limbs[2:, 2]
-    rows = np.array([0, own.chest, own.head, *knees, *hands])
-    radii = own.height * np.array([0.05, 0.05, 0.045, *[0.025] * 4, *[0.012] * 2])
+    knees, hands, toes = own.limbs[:, 1], own.limbs[2:, 2], [toe for toe in own.limbs[:2, 3] if toe >= 0]
+    rows = np.array([0, own.chest, own.head, *knees, *hands, *toes])
+    radii = own.height * np.array([0.05, 0.05, 0.045, *[0.025] * 4, *[0.012] * 2, *[0.006] * len(toes)])
     return Surface(rows, np.zeros((len(rows), 3)), radii)
 
 
@@ -110,7 +147,7 @@ class Ranges:
         By as much as the joints ask for: that leaves what stands where it stands.
         """
         angles = np.radians(np.arange(-180.0, 180.0, _SWIVEL))
-        way = unit(postures.ends - own.firsts(postures))
+        way = unit(own.lasts(postures) - own.firsts(postures))
         turns = q.from_axis_angle(way, np.broadcast_to(angles[:, None, None], (len(angles), *way.shape[:-1])))
         poles = q.rotate(turns, postures.poles)
         arrays = [np.broadcast_to(array, (len(angles), *array.shape)) for array in postures.arrays()]
@@ -126,8 +163,8 @@ class Ranges:
 class Clearances:
     """Heights of joints over the floor that the body's surface leaves, and its lengths, for writing key postures."""
 
-    front: float  # hip joints of one who lies on his face
-    back: float  # on his back
+    front: float  # hip joints of one who lies on his face, or of a quadruped on its chest
+    back: float  # on his back, or of a quadruped on its side
     knee: float
     palm: float  # wrist of a flat hand
     sole: float  # ankle of a flat foot
@@ -151,6 +188,13 @@ class Clearances:
             free = (surface.rows == end).any()
             return 0.0 if free else surface.extent(row, own.joints[row] - own.joints[end], direction)
 
+        if own.four:
+            shoulder, tips = own.joints[own.limbs[2, 0]] - own.hip0, own.joints[own.limbs[:, 2]] + own.tips
+            belly = max(reach(trunk, own.hip0, -Z, 0.13 * h), 0.03 * h - shoulder[2])
+            side = max(reach(trunk, own.hip0, Y, 0.1 * h), 0.06 * h + max(own.hips, own.shoulder))
+            rows = ([row for row in own.limbs[0, 2:] if row >= 0], own.limbs[2, 2:3])
+            sole, palm = (reach(rows[i], tips[2 * i], -Z, own.sole) for i in range(2))
+            return Clearances(belly, side, 0.035 * h, palm, sole, sole)
         kneeling = stiff(0, q.rotate(q.conjugate(turned(0, 80)), -Z))
         sole = reach([row for row in own.limbs[0, 1:] if row >= 0], own.joints[foot], -Z, own.sole)
         return Clearances(
@@ -179,7 +223,7 @@ class Key:
 
 
 class Author:
-    """Writes the key postures of a character that gets up over its left foot; see the module's text."""
+    """Writes the key postures of a character that gets up, a biped over its left foot; see the module's text."""
 
     def __init__(self, own: Biped, room: Clearances) -> None:
         self.own, self.room = own, room
@@ -255,6 +299,47 @@ class Author:
         keys.append(self.key("rise", 0.6, (foot - 0.13 * leg, 0, z), (28, 46, 22), legs, arms))
         return keys
 
+    def four(self, lies_on_back: bool) -> list:
+        """A quadruped's, from lying to standing over paws that stay: to the chest, the front up, then the rear.
+
+        From its back it first rolls to its right side.
+        """
+        own, room, size = self.own, self.room, np.linalg.norm(self.own.tips, axis=1)[:, None]
+        first, paw = (own.joints[own.limbs[:, 0]] - own.hip0, own.joints[own.limbs[:, 2]] - own.hip0 + own.tips)
+        toes = np.linalg.norm(own.joints[own.limbs[:, 3]] - own.hip0 - paw, axis=1, keepdims=True)
+        hind, ahead = np.arange(4)[:, None] < 2, np.tile(unit(X - 0.06 * Z), (4, 1))
+        level = hind & (toes < 1e-6 * own.height)  # toes that stand, however the foot does
+        poles = unit(np.where(hind, X, -X) + 0.6 * Z)
+        floor = np.array([room.sole, room.sole, room.palm, room.palm])
+        high, least = room.sole - paw[:2, 2].mean(), 0.04 * own.height
+
+        def key(name, seconds, hip, pitch, ends, ways):
+            turns = np.where(size > 0.0, q.shortest_arc(unit(own.tips), ways), q.identity((4,)))
+            ties = np.where(level, q.conjugate(turns), q.identity((4,)))
+            trunk = np.stack([turned(0, share * pitch) for share in (-0.9, -1.0, -0.4)])
+            return Key(name, seconds, Posture(np.array(hip), trunk, ends, poles, turns, ties))
+
+        # Folded as far as hips and shoulders allow, from bind pose.
+        folded = own.upper[:, None] * q.rotate(np.where(hind, turned(0, -50), turned(0, 45)), own.ways[:, 0])
+        low = max(room.front, 0.32 * high, least - folded[0, 2])
+        pitch = np.degrees(np.arcsin(np.clip((least - folded[2, 2] - first[2, 2] - low) / own.trunk, 0.0, 0.4)))
+        chest = key("chest", 1.4, (0.0, 0.0, low), pitch, first, ahead)
+        knees = own.firsts(chest.posture) + folded
+        drop = np.clip(knees[:, 2] - floor - 0.06 * size[:, 0], 0.0, own.lower)
+        ends = knees + np.where(hind, -X, X) * np.sqrt(own.lower**2 - drop**2)[:, None] + ahead * size
+        ends[:, 2] = floor
+        keys = [replace(chest, posture=replace(chest.posture, ends=ends))]
+        pitch = np.degrees(np.arcsin(np.clip((0.8 * high - low) / own.trunk, 0.2, 0.7)))
+        x = ends[0, 0] - paw[0, 0]
+        front = ("front", 0.9, (0.5 * x, 0.0, low), pitch, ahead)
+        for name, seconds, hip, pitch, feet in (front, ("rear", 0.8, (x, 0.0, 0.85 * high), -4.0, unit(own.tips))):
+            legs = unit(ends - own.firsts(key(name, seconds, hip, pitch, ends, ahead).posture))
+            keys.append(key(name, seconds, hip, pitch, ends, np.where(hind, feet, legs)))
+        if lies_on_back:
+            side = replace(keys[0].posture, ends=ends * (1.0, 0.3, 1.0))
+            keys.insert(0, Key("side", 1.0, side.moved(turned(roll=-90.0), (0.0, 0.0, room.back))))
+        return keys
+
     def kneel(self, hip, foot, rear) -> list:
         """Half kneeling on the right leg where it is, and rising from there, with the left foot at `foot`."""
         own, room = self.own, self.room
@@ -279,9 +364,17 @@ class Author:
         keys.append(self.key("rise", 0.55, hip, (28, 46, 22), [front, swing], arms))
         return keys
 
-    def stand(self, front, rear) -> Key:
-        """Upright, the left foot where it is and the right one where the animation wants it: (end, pole, delta)."""
+    def stand(self, risen: Posture, stance: Posture) -> Key:
+        """Upright, the left foot where it is and the right one where the animation wants it.
+
+        Of a quadruped crosswise the front feet too.
+        """
         own = self.own
+        if own.four:
+            stay, pairs = [[True], [False], [False], [True]], zip(risen.arrays()[2:], stance.arrays()[2:], strict=True)
+            limbs = (np.where(stay, before, after) for before, after in pairs)
+            return Key("stand", 0.65, Posture((risen.hip + stance.hip) / 2.0, stance.trunk, *limbs))
+        front, rear = ((p.ends[i], p.poles[i], p.turns[i]) for p, i in ((risen, 0), (stance, 1)))
         middle = (np.asarray(front[0]) + rear[0]) / 2.0
         apart = np.linalg.norm((np.asarray(front[0]) - rear[0])[:2]) / 2.0
         z = min(front[0][2], rear[0][2]) + np.sqrt(max((0.955 * own.leg) ** 2 - apart**2, (0.6 * own.leg) ** 2))

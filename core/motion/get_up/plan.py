@@ -2,7 +2,8 @@
 
 Prone one draws the hands in, presses up to all fours, sets a foot forward, kneels and rises; supine one sits up over a
 hand and comes to kneel from there; whoever lies on the side rolls to the nearer one of both. The rear foot then goes
-where the animation has it, the front foot follows, and the animation goes on from there.
+where the animation has it, the front foot follows, and the animation goes on from there. A quadruped rolls to its
+chest, rises with its front legs, then with its hind legs, and steps crosswise to where the animation has its feet.
 """
 
 from __future__ import annotations
@@ -16,25 +17,38 @@ from ... import quaternion as q
 from ...anatomy.masses import GRAVITY
 from ...errors import RagdollError
 from ...ragdoll.recovery.transitions import STEP, Reroot, Trunk, heading, smooth_step
-from ..biped import Biped, Posture, X, Y, Z, dot, unit
+from ..biped import Biped, Posture, X, Y, Z, dot, stacked, unit
 from ..stack import LocalPose
 from .course import Course, mean_around
 from .keys import HEIGHT, Author, Clearances, Floor, Key, Surface
 
-PRONE, SUPINE = "PRONE", "SUPINE"
+PRONE, SUPINE, CHEST = "PRONE", "SUPINE", "CHEST"
 AUTOMATIC, LEFT, RIGHT = "AUTOMATIC", "LEFT", "RIGHT"
 STEEPEST = np.radians(25.0)  # of a floor that one gets up from
 _STEEP = 0.6  # upright share of a trunk from which on it sits rather than lies
+# In shares of the height, and besides turned, where else and which way round one gets up where there is no room
+_AROUND = np.array([(0, 0), (1, 0), (0, 1), (-1, 0), (0, -1), (1, 1), (-1, 1), (-1, -1), (1, -1)]) * 0.3
+_TURNS = np.radians([0.0, 60.0, -60.0, 120.0, -120.0, 180.0])
+_WAY, _TURN = 0.25, 0.08  # what that costs by parts of the height and by the radian, in those that a body is deep
+_STUCK, _NO_ROOM = 0.1, 10.0  # of the height, deeper counts no more; what a head in a roof costs
+_UNEVEN = 0.02  # of the height: among things by more than that the animation stands higher or lower than its own floor
+_TALL = 0.8  # of the height is the least room to stand up in
+_LOW, _SEATED = 0.15, 0.32  # of the height: an end below it stands on something; hips below it are over the knees
+_DOWN, _UP = 0.2, 0.25  # of the height: that far a limb is planted lower or higher than the ground at the hips
 _RAISED = np.array([0.1, 0.06, 0.06, 0.15, 0.15])  # of the height: by what trunk, feet and hands are kept off the floor
 SHORTEST = 3.0  # [s] from lying to standing
-HOLD, RESTS = 0.35, ("half kneel", "sit")  # [s] for which one who is hurt rests, and where
+HOLD, RESTS = 0.35, ("half kneel", "sit", "front")  # [s] for which one who is hurt rests, and where
+
+
+class NoRoom(RagdollError):
+    """Something is over whoever would get up."""
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
     """A way up, one pose a frame."""
 
-    strategy: str  # PRONE or SUPINE
+    strategy: str  # PRONE or SUPINE; CHEST of a quadruped
     names: tuple  # of the keys [k], the pose that one lies in first
     times: np.ndarray  # of the keys [k], [s]
     poses: LocalPose  # [f, n], in the armature's space at the first frame
@@ -66,6 +80,7 @@ def plan(
         world: the armature object's matrix now [4, 4].
         gravity: [m/s^2]. ranges: of the joints (`Ranges`); None: they allow anything.
     Raises:
+        NoRoom: something is in the way wherever it would get up.
         RagdollError: the floor is too steep, or the animation does not stand when the character does.
     """
     steep = float(np.arctan(np.hypot(*floor.slope)))
@@ -76,43 +91,41 @@ def plan(
     upright, face = float(trunk.along[2]), float(trunk.forward[2])
     sitting = upright > _STEEP and face > -0.3
     strategy = SUPINE if sitting or (abs(upright) <= _STEEP and face > 0.0) else PRONE
-    turn = _turn_to(heading(trunk))
-    origin = lain.hip - Z * (lain.hip[2] - floor.under(lain.hip))
-    local = floor.seen_from(turn)
     room, rng = Clearances.of(own, surface), np.random.default_rng(manner.seed)
-    right = _starts_right(lain.moved(q.conjugate(turn), np.zeros(3)), strategy, manner, rng)
+    right = _starts_right(lain, strategy, manner, rng)
     tempo = float(np.sqrt(own.height / HEIGHT * GRAVITY / (abs(gravity) or GRAVITY)))
     author = Author(own, room)
-    written = author.prone() if strategy == PRONE else author.supine(sitting)
+    if own.four:
+        strategy, written = CHEST, author.four(upright < -_STEEP)
+    else:
+        written = author.prone() if strategy == PRONE else author.supine(sitting)
     if manner.pace > 1.2:
         at = next(i for i, key in enumerate(written) if key.name in RESTS)
         written.insert(at + 1, Key("rest", HOLD, written[at].posture))
     rhythm = manner.pace * (1.0 + (0.13 if manner.seed else 0.0) * rng.uniform(-1.0, 1.0, len(written) + 2))
 
     written = [_mirrored(key) if right else key for key in written]
-    written = [_laid(own, key, local, list(manner.held)) for key in written]
-    risen = _mirrored(written[-1]) if right else written[-1]
+    stands = animated(tempo * float(rhythm @ [*(key.seconds for key in written), 0.65, 0.55]))
+    written, place = _chosen(own, surface, room, written, lain.hip, heading(trunk), floor, stands, manner.held, right)
+    risen, origin, local, turn, _right = place
 
-    def course(seconds, times=None):
-        stance, shift, way = _stance(own, room, animated(seconds), risen.posture.ends[0], origin, local, turn, right)
-        feet = [(p.ends[i], p.poles[i], p.turns[i]) for p, i in ((risen.posture, 0), (stance, 1))]
-        last = [author.stand(*feet), Key("step", 0.55, stance)]
-        keys = [
-            Key("lie", 0.0, _seen(lain, turn, origin)),
-            *written,
-            *(_mirrored(key) if right else key for key in last),
-        ]
+    def course(stands, times=None):
+        stance, shift, way = _stance(own, room, stands, *place)
+        last = [author.stand(risen, stance), Key("step", 0.55, stance)]
+        last = [_mirrored(key) for key in last] if right else last
+        keys = [Key("lie", 0.0, _seen(lain, turn, origin)), *written, *last]
         if times is None:
             times = np.cumsum([0.0, *(tempo * rhythm * [key.seconds for key in keys[1:]])])
         return Course(own, room, local, keys, times, tempo, manner.held, ranges), keys, shift, way
 
-    found, keys, _shift, _way = course(tempo * float(rhythm @ [*(key.seconds for key in written), 0.65, 0.55]))
+    found, keys, _shift, _way = course(stands)
     times = found.stretched(own.placed(lying)[0]).times
     frames = int(np.ceil(max(times[-1], SHORTEST * tempo) * fps - 1e-6))
     times = times * (frames / fps / times[-1])
-    found, keys, shift, way = course(frames / fps, times)
+    found, keys, shift, way = course(animated(frames / fps), times)
     seconds = np.arange(frames + 1) / fps
     deep = surface.depths(own, *found.at(seconds), local)
+    deep[np.isinf(deep)] = 0.0  # nobody is raised over a wall
     deep[:, 0] = np.maximum(deep[:, 0], deep[:, 1:3].min(axis=1))  # he rises with both feet
     reach = max(1, round(0.12 * tempo * fps))  # raised without edges in time, and not less than so
     padded = np.pad(np.minimum(deep, _RAISED * own.height), [(2 * reach, 2 * reach), (0, 0)], mode="edge")
@@ -156,7 +169,7 @@ def _starts_right(lain: Posture, strategy: str, manner: Manner, rng) -> bool:
 
 
 def _stance(
-    own: Biped, room: Clearances, matrices, foot, origin, floor: Floor, turn, right: bool
+    own: Biped, room: Clearances, matrices, risen: Posture, origin, floor: Floor, turn, right: bool
 ) -> tuple[Posture, np.ndarray, np.ndarray]:
     """The animation's posture where it goes on, and its way there: shift [3], turn [4].
 
@@ -168,16 +181,77 @@ def _stance(
     if trunk.along[2] < _STEEP or posture.hip[2] - low < 0.55 * own.leg:
         raise RagdollError("its animation does not stand when it would have got up")
     way = q.multiply(turn, q.conjugate(_turn_to(heading(trunk))))
-    aside = -foot[1] if right else foot[1]
-    wanted = q.rotate(turn, np.array([foot[0], aside - np.sign(aside) * own.hips * 1.1, 0.0])) + origin
+    foot = risen.ends[0] * (1.0, -1.0 if right else 1.0, 1.0)
+    wanted = q.rotate(turn, np.array([foot[0], foot[1] - np.sign(foot[1]) * own.hips * 1.1, 0.0])) + origin
     shift = wanted - q.rotate(way, posture.ends[:2].mean(axis=0))
     # On a floor as high as the animation's own it keeps its own heights.
     shift[2] = 0.0
-    rise = origin[2] + floor.under(np.array([foot[0], 0.0, 0.0])) - (low - room.sole)
-    if any(floor.slope) or abs(rise) > STEP * own.height:
+    there = np.array([foot[0], 0.0, 0.0])
+    rise = origin[2] + floor.plane(there) + _step(own, floor, there) - (low - room.sole)
+    if any(floor.slope) or abs(rise) > (STEP if floor.relief is None else _UNEVEN) * own.height:
         shift[2] = rise
     seen = _seen(posture.moved(way, shift), turn, origin)
     return seen.mirrored() if right else seen, shift, way
+
+
+def _chosen(own, surface, room, written: list, hip, ahead, floor: Floor, stands, held, right: bool) -> tuple:
+    """The keys, laid where one gets up best from a hip's place, and what `_stance` wants to know of that.
+
+    stands: matrices of the animation that it goes on with.
+    """
+    best = (np.inf,)
+    for cost, turn, origin in _spots(own, hip, ahead, floor):
+        if cost >= best[0]:
+            break
+        local = floor.seen_from(turn, origin)
+        laid = [_laid(own, key, local, list(held)) for key in written]
+        place = (_mirrored(laid[-1]) if right else laid[-1]).posture, origin, local, turn, right
+        if floor.relief is not None:
+            stance = _stance(own, room, stands, *place)[0]
+            cost += _trouble(own, surface, written, laid, stance.mirrored() if right else stance, local)
+        if cost < best[0]:
+            best = cost, laid, place
+    if best[0] >= _NO_ROOM:
+        raise NoRoom(f"there is no room to stand up, with {floor.relief.roofs.min():.2f} m over the floor")
+    return best[1:]
+
+
+def _spots(own: Biped, hip, ahead, floor: Floor) -> list:
+    """Where and which way round to get up, the best first: what it costs, turn [4], and origin [3] on what is there."""
+    found, usual = [], floor.over(hip)
+    for way in _AROUND if floor.relief is not None else _AROUND[:1]:
+        origin = hip + own.height * np.append(way, 0.0)
+        rise = float(floor.over(origin))
+        tall = float(floor.over(origin, "roofs")) - rise
+        if np.isfinite(rise) and abs(rise - usual) < _UP * own.height and tall > _TALL * own.height:
+            origin[2] = floor.plane(origin) + rise
+            for angle in _TURNS if floor.relief is not None else _TURNS[:1]:
+                turn = q.multiply(q.from_axis_angle(Z, angle), _turn_to(ahead))
+                found.append((_WAY * np.hypot(*way) + _TURN * abs(angle), turn, origin))
+    return sorted(found, key=lambda spot: spot[0])
+
+
+def _trouble(own: Biped, surface: Surface, written: list, laid: list, stance: Posture, floor: Floor) -> float:
+    """How badly a way up fits what is there: parts of the body in it, limbs that stand on nothing, heads in a roof."""
+    posture = stacked([*(key.posture for key in laid), stance])
+    arrays = [q.ensure_continuity(a) if a.shape[-1] == 4 else a for a in posture.arrays()]
+    between = [np.concatenate([a, (a[1:] + a[:-1]) / 2.0]) for a in arrays]
+    deltas, places = own.solve(Posture(*(a if i in (0, 2) else unit(a) for i, a in enumerate(between))))
+    flat, deep = (
+        np.minimum(surface.depths(own, deltas, places, ground), _STUCK * own.height)
+        for ground in (replace(floor, relief=None), floor)
+    )
+    deep = np.maximum(deep - flat, 0.0).max(axis=1).sum()
+    ends, low = posture.ends[:-1], np.array([key.posture.ends[:, 2] for key in written])
+    missed = np.abs(ends[..., 2] - low - floor.plane(ends) - floor.over(ends))[low < _LOW * own.height]
+    deep += np.minimum(missed, _STUCK * own.height).sum()
+    head = places[: len(laid) + 1, own.head]
+    return float(deep / own.height + _NO_ROOM * (head[:, 2] > floor.plane(head) + floor.over(head, "roofs")).sum())
+
+
+def _step(own: Biped, floor: Floor, points) -> np.ndarray:
+    """How much higher than its plane a floor is at points [.., 3], as far as limbs are planted there [..]."""
+    return np.clip(floor.over(points), -_DOWN * own.height, _UP * own.height)
 
 
 def _mirrored(key: Key) -> Key:
@@ -185,15 +259,23 @@ def _mirrored(key: Key) -> Key:
 
 
 def _laid(own: Biped, key: Key, floor: Floor, held: list) -> Key:
-    """On a slope: contacts on it, hips and trunk over them along its normal as far as they lie, else upright."""
+    """On what is there: contacts on it, on a slope hips and trunk over them along its normal as far as they lie."""
     p = replace(key.posture, ends=key.posture.ends.copy())
     p.ends[held, 2] = np.maximum(p.ends[held, 2], 0.1 * own.height)  # what holds something is kept off the floor
-    if not any(floor.slope):
-        return replace(key, posture=p)
-    lying = np.clip(1.0 - q.rotate(p.trunk[:2], Z)[:, 2].mean(), 0.0, 1.0)
+    stand, low = p.ends[:, 2] < _LOW * own.height, p.hip[2] < _SEATED * own.height
+    if any(floor.slope):
+        p = _tilted(own, p, floor, stand)
+    if floor.relief is not None:
+        steps = _step(own, floor, p.ends)
+        rise = _step(own, floor, p.hip) if low or not stand[:2].any() else steps[:2][stand[:2]].mean()
+        p = replace(p, hip=p.hip + rise * Z, ends=p.ends + np.where(stand, steps, rise)[:, None] * Z)
+    return replace(key, posture=p)
+
+
+def _tilted(own: Biped, p: Posture, floor: Floor, low) -> Posture:
+    lying = 1.0 if own.four else np.clip(1.0 - q.rotate(p.trunk[:2], Z)[:, 2].mean(), 0.0, 1.0)
     normal = q.rotate(floor.tilt, Z)
     over = unit((1.0 - lying) * Z + lying * normal)
-    low = p.ends[:, 2] < 0.15 * own.height
 
     def along(points, ways):
         return q.rotate(floor.tilt, points * (1.0, 1.0, 0.0)) + ways * points[..., 2:]
@@ -201,7 +283,7 @@ def _laid(own: Biped, key: Key, floor: Floor, held: list) -> Key:
     ends = along(p.ends, np.where(low[:, None], normal, over))
     turns = q.multiply(q.power(floor.tilt, np.where(low, 1.0, lying)), p.turns)
     trunk = q.multiply(q.power(floor.tilt, lying), p.trunk)
-    return replace(key, posture=replace(p, hip=along(p.hip, over), trunk=trunk, ends=ends, turns=turns))
+    return replace(p, hip=along(p.hip, over), trunk=trunk, ends=ends, turns=turns)
 
 
 def _move_in_world(own: Biped, world, way, shift) -> Reroot:

@@ -60,11 +60,6 @@ class _Cores:
         result.radii, result.reach = np.tile(self.radii, count), np.tile(self.reach, count)
         return result
 
-    def within_reach(self, first, second):
-        """Pairs [p] whose spheres around the middles meet."""
-        between = self.centers[second] - self.centers[first]
-        return np.einsum("pi,pi->p", between, between) < (self.reach[first] + self.reach[second]) ** 2
-
     def overlap(self, first, second, directions):
         """Overlap [p, d] of pairs along directions [p, d, 3] from the first towards the second."""
         a = np.matmul(directions, self.points[first].transpose(0, 2, 1)).max(axis=2)
@@ -173,7 +168,8 @@ def met(shapes: list, first, second, moves: np.ndarray) -> np.ndarray:
         posed, pairs = cores.moved(some), np.flatnonzero(~found)
         begin = len(shapes) * np.arange(len(some))[:, None]
         a, b = (begin + first[pairs]).ravel(), (begin + second[pairs]).ravel()
-        rows = np.flatnonzero(posed.within_reach(a, b))
+        gaps = posed.centers[b] - posed.centers[a]  # what the spheres around the middles leave apart does not meet
+        rows = np.flatnonzero(np.einsum("pi,pi->p", gaps, gaps) < (posed.reach[a] + posed.reach[b]) ** 2)
         if len(rows):  # few directions settle most pairs
             _direction, depth = _least(posed, a[rows], b[rows], _few(posed, a[rows], b[rows]))
             rows = rows[depth > 0.0]

@@ -124,10 +124,7 @@ def plan_bodies(heads, tails, rotations, parents, simulated, kinds, skin, axes, 
     # In the armature's own frame, so that moving and turning a character changes no shape.
     turned = (heads - origin) @ axes, (tails - origin) @ axes, axes.T @ rotations
     plan = _Planner(*turned, parents, simulated, kinds, skin, coverage, hung, led).plan()
-    places = zip(plan.shapes, plan.array("center") @ axes.T + origin, axes @ plan.array("axes"), strict=True)
-    for i, (shape, center, turned) in enumerate(places):
-        pieces = tuple(fitting.moved(piece, axes, origin) for piece in shape.pieces)
-        plan.shapes[i] = replace(shape, center=center, axes=turned, pieces=pieces)
+    plan.shapes = [fitting.moved(shape, axes, origin) for shape in plan.shapes]
     if plan.normal is not None:
         plan.normal = axes @ plan.normal
         plan.offset = plan.offset + float(plan.normal @ origin)
@@ -295,19 +292,24 @@ def _nearest_turn(axes, wanted):
 def join_loose_roots(bones, parents, heads, tails, bone_parents, hung):
     """Bodies without a simulated ancestor join one tree; `parents` is changed in place.
 
-    First where an ancestor lies exactly on a simulated bone: Rigify's DEF chains hang on ORG bones that double them.
+    First where an ancestor doubles a simulated bone, or several in a row: Rigify's DEF chains hang on ORG bones.
     Then where they hang in the anatomy, as hooves on IK bones do. What is still loose joins the nearest joint of the
     main tree: the most central one of the large ones, the spine and not a leg with as many bones.
     """
     tolerance = 1e-3 * extent(heads[bones])
-    row = {bone: i for i, bone in enumerate(bones)}
+    row, ends = {bone: i for i, bone in enumerate(bones)}, np.stack([heads[bones], tails[bones]])
     for i in np.flatnonzero(parents < 0):
         for ancestor in (above for above in path_to_root(bone_parents, bones[i])[1:] if above not in row):
-            same = np.linalg.norm(heads[bones] - heads[ancestor], axis=1) < tolerance
-            same &= np.linalg.norm(tails[bones] - tails[ancestor], axis=1) < tolerance
-            above = next((twin for twin in np.flatnonzero(same) if i not in path_to_root(parents, twin)), -1)
-            if above >= 0:
-                parents[i] = above
+            along = tails[ancestor] - heads[ancestor]
+            length = max(np.linalg.norm(along), tolerance)
+            shares = (ends - heads[ancestor]) @ along / length**2
+            off = np.linalg.norm(ends - heads[ancestor] - shares[..., None] * along, axis=2).max(axis=0)
+            inside = (shares[0] < shares[1]) & (np.abs(shares - 0.5).max(axis=0) < 0.5 + tolerance / length)
+            own = shares[0, i]
+            inside &= off < tolerance
+            twins = [twin for twin in np.flatnonzero(inside) if i not in path_to_root(parents, twin)]
+            if twins:
+                parents[i] = twins[np.argmin(np.abs(own - np.clip(own, *shares[:, twins])))]
                 break
     for i in np.flatnonzero(parents < 0) if len(hung) else ():
         above = next((row[bone] for bone in path_to_root(hung, bones[i])[1:] if bone in row), -1)

@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from ... import quaternion
-from ...skeleton import path_to_root
+from ...skeleton import descends
 from .law import Frame, Joints, Law, Side
 
 FLOAT_STEP = 2.0**-24  # spacing of single precision below 1: see `motor`
@@ -179,16 +179,11 @@ def reach(weights, seconds):
     return np.where(weights > 0.0, angles, np.pi)  # a limp body has no servo to spare
 
 
-def trace_at(angles):
-    """Trace [m] of rotations by some angles [m] [rad]."""
-    return 1.0 + 2.0 * np.cos(angles)
-
-
 def within_reach(body, target, farthest, trace):
     """Targets [m, 4, 4] turned towards the bodies, on the shortest arc, where they are more than `farthest` ahead.
 
     Args:
-        farthest: angles [m] [rad]; trace: `trace_at` them.
+        farthest: angles [m] [rad]; trace: that of rotations by them [m].
     """
     beyond = np.einsum("mij,mij->m", body[:, :3, :3], target[:, :3, :3]) < trace
     if not beyond.any():
@@ -225,12 +220,8 @@ def carried_inertia(masses, centers, joints, parents, own):
         masses [m] [kg], centers [m, 3], joints [m, 3] [m], parents [m] (-1 at roots).
         own: each body's own mean inertia about its centre [m].
     """
-    carried = np.zeros(len(masses))
-    for i in range(len(masses)):
-        for ancestor in path_to_root(parents, i):
-            arm = centers[i] - joints[ancestor]
-            carried[ancestor] += own[i] + masses[i] * float(arm @ arm)
-    return carried
+    arms = centers - joints[:, None]
+    return np.einsum("ji,ji->j", descends(parents), own + masses * np.einsum("jik,jik->ji", arms, arms))
 
 
 def capped(stiffness, largest, error, least):

@@ -7,11 +7,11 @@ import bpy
 import numpy as np
 
 from .... import pose as pose_space
-from .... import quaternion
 from ....anatomy.roles import CHEST, HEAD, LEFT, NECK, PELVIS, QUADRUPED, RIGHT, SPINE, UPPER_ARM, of_role
 from ....errors import RagdollError
 from ....motion import balance, gait
-from ....motion.balanced_pose import Figure, inverse
+from ....motion.balanced_pose import Figure
+from ....motion.clip import between
 from ....motion.limbs import LegStabilizer
 from ....motion.stack import Inputs, LocalPose, Rig, Step
 from ....ragdoll.recovery.states import LIMP, RECOVERING, SETTLING
@@ -168,17 +168,13 @@ class Balance(Step):
         first = math.floor(reader.frame + ahead)
         share = reader.frame + ahead - first
         own, a, b = (self._local(reader, frame) for frame in (reader.frame, first, first + 1))
-        coming = LocalPose(
-            a.positions + share * (b.positions - a.positions),
-            quaternion.slerp(a.rotations, b.rotations, share),
-            a.scales + share * (b.scales - a.scales),
-        )
+        coming = between(a, b, np.array(share))
         here, *places = (_animation(self.obj, reader, frame)[0] for frame in (reader.frame, first, first + 1))
-        moved = inverse(here) @ pose_space.between(*places, share)
+        moved = pose_space.inverted(here)[0] @ pose_space.between(*places, share)
         roots = slice(0, self.rig.skeleton.root_count)
         parts = [[p.positions[roots], p.rotations[roots], p.scales[roots]] for p in (pose, own, coming)]
         given, before, after = pose_space.compose_matrices(*map(np.stack, zip(*parts, strict=True)))
-        found = pose_space.decompose_matrices(given @ inverse(before) @ moved @ after)
+        found = pose_space.decompose_matrices(given @ pose_space.inverted(before)[0] @ moved @ after)
         off = np.abs(pose.positions - own.positions).max(axis=1) / self.rig.size
         off += np.abs(pose.scales - own.scales).max(axis=1)
         off += 1.0 - np.abs((pose.rotations * own.rotations).sum(axis=1))
