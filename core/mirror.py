@@ -37,15 +37,15 @@ def reflect(points: np.ndarray, normal: np.ndarray, offset: float) -> np.ndarray
 
 
 # ---- the plane, from the joints of bodies ---------------------------------------------------------------------------
-def plane_of_joints(heads: np.ndarray, parents: np.ndarray, axes: np.ndarray, size: float):
+def plane_of_joints(heads: np.ndarray, parents: np.ndarray, size: float):
     """The plane across which a skeleton is its own mirror image.
 
     Returns the unit normal [3], the offset [m] (points on the plane have normal . p = offset) and the counterpart of
     every body [m]: itself in the plane, -1 where there is none. Without symmetry the normal is None.
 
     Args:
-        heads: joints of the m bodies [m, 3] [m]. parents: of the bodies, -1 at roots [m].
-        axes: the armature's own axes, of which the plane's normal is one [3, 3]. size: the character's extent [m].
+        heads: joints of the m bodies [m, 3] [m], along the armature's own axes, of which the normal is one.
+        parents: of the bodies, -1 at roots [m]. size: the character's extent [m].
     """
     count = len(heads)
     none = None, 0.0, np.full(count, -1)
@@ -54,7 +54,7 @@ def plane_of_joints(heads: np.ndarray, parents: np.ndarray, axes: np.ndarray, si
     # A body's joint, and the mean joint of all that hangs on it [m, 2, 3]: twins at one place differ in the second.
     features = np.stack([heads, subtree_means(heads, parents)], axis=1)
     best, most = none, 0
-    for normal in axes.T:
+    for normal in np.eye(3):
         along = heads @ normal
         # The plane goes through the joints of the trunk, or half-way between the outermost ones.
         middles = (float(np.median(along)), float(along.min() + along.max()) / 2.0, float(along[0]))
@@ -66,7 +66,7 @@ def plane_of_joints(heads: np.ndarray, parents: np.ndarray, axes: np.ndarray, si
                 own = matched[twins[matched] == matched]
                 middle = (along[matched] + along[twins[matched]]) / 2.0
                 exact = float(np.median(along[own])) if len(own) else float(middle.mean())
-                best, most = (normal.copy(), exact, twins), pairs
+                best, most = (normal, exact, twins), pairs
     return best
 
 

@@ -50,7 +50,7 @@ def local_to_model_rotations(skeleton: Skeleton, rotations_ls: ArrayLike) -> np.
     for above, level, parents in skeleton.level_steps:
         pair = model[..., above, :].take(parents, -2), rotations[..., level, :]
         product = quaternion.multiply_components(*(np.moveaxis(values, -1, 0) for values in pair))
-        model[..., level, :] = np.stack(product, axis=-1)
+        model[..., level, :] = quaternion.joined(product)
     return model
 
 
@@ -86,17 +86,14 @@ def model_to_local_matrices(skeleton: Skeleton, matrices_ms: ArrayLike) -> np.nd
     """
     matrices_ms = np.asarray(matrices_ms, dtype=float)
     matrices_ls = matrices_ms.copy()
-    with_children = np.unique(skeleton.parents[skeleton.root_count :])
-    if not len(with_children):
-        return matrices_ls
-    inverses, determinants = inverted(matrices_ms[..., with_children, :, :])
-    if not determinants.all():
-        least = np.abs(determinants).reshape(-1, len(with_children)).min(axis=0)
-        name = skeleton.names[with_children[np.argmin(least)]]
-        raise RagdollError(f'The matrix of bone "{name}" has no inverse: its children have no local transform')
     roots = skeleton.root_count
-    inverse_of_parent = inverses[..., np.searchsorted(with_children, skeleton.parents[roots:]), :, :]
-    np.matmul(inverse_of_parent, matrices_ms[..., roots:, :, :], out=matrices_ls[..., roots:, :, :])
+    parents = skeleton.parents[roots:]
+    inverses, determinants = inverted(matrices_ms)
+    if not determinants[..., parents].all():
+        least = np.abs(determinants[..., parents]).reshape(-1, len(parents)).min(axis=0)
+        name = skeleton.names[parents[np.argmin(least)]]
+        raise RagdollError(f'The matrix of bone "{name}" has no inverse: its children have no local transform')
+    np.matmul(inverses[..., parents, :, :], matrices_ms[..., roots:, :, :], out=matrices_ls[..., roots:, :, :])
     return matrices_ls
 
 
@@ -105,6 +102,11 @@ def affine(linear, position=0.0) -> np.ndarray:
     result = np.eye(4)
     result[:3, :3], result[:3, 3] = linear, position
     return result
+
+
+def moved(points: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Points [..., 3] moved by a matrix [4, 4]."""
+    return points @ matrix[:3, :3].T + matrix[:3, 3]
 
 
 def compose_matrices(positions: ArrayLike, rotations: ArrayLike, scales: ArrayLike | None = None) -> np.ndarray:
@@ -130,11 +132,11 @@ def decompose_matrices(matrices: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.
     """
     matrices = np.asarray(matrices, dtype=float)
     # Components apart, [3 rows, 3 columns, ...]: many short sums along the last axis take longer.
-    columns = np.moveaxis(matrices[..., :3, :3], (-2, -1), (0, 1)).copy()
+    columns = matrices[..., :3, :3].transpose(-2, -1, *range(matrices.ndim - 2)).copy()
     lengths = _length_first(columns)
     x, y, z = columns.swapaxes(0, 1)
     signs = np.where(_dot_first(x, _cross_first(y, z)) < 0, -1.0, 1.0)
-    scales = np.moveaxis(lengths * signs, 0, -1).copy()
+    scales = quaternion.joined(lengths * signs)
     x, y, z = (columns * (signs / np.where(lengths == 0, 1, lengths))).swapaxes(0, 1)
     flat = not scales.all()
     if flat:
@@ -145,7 +147,8 @@ def decompose_matrices(matrices: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.
     if flat:
         y = np.where(lengths[1] == 0, _cross_first(z, x), y)
     columns = np.array([x, y, _cross_first(x, y)])  # [column, row, ...]
-    return matrices[..., :3, 3].copy(), quaternion.from_matrix(np.moveaxis(columns, (1, 0), (-2, -1))), scales
+    turns = quaternion.from_matrix(columns.transpose(*range(2, matrices.ndim), 1, 0))
+    return matrices[..., :3, 3].copy(), turns, scales
 
 
 def between(a: ArrayLike, b: ArrayLike, t: float) -> np.ndarray:

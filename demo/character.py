@@ -1,6 +1,7 @@
 """The demo's character: Blender's bundled Rigify human metarig in a jointed mannequin made in code."""
 
 import contextlib
+import importlib
 import io
 
 import addon_utils
@@ -8,7 +9,7 @@ import bpy
 import numpy as np
 
 from . import DemoError
-from .mannequin import MATERIALS, mannequin_parts
+from .mannequin import MATERIALS, Part, horse_parts, mannequin_parts
 
 
 def enable_rigify() -> None:
@@ -28,11 +29,15 @@ def enable_rigify() -> None:
         raise DemoError("this Blender's bundled Rigify add-on could not be enabled")
 
 
-def make_rigify_human(scene: bpy.types.Scene) -> tuple[bpy.types.Object, bpy.types.Object]:
+PARTS = {"human": ("Mannequin", mannequin_parts), "Animals.horse": ("Horse", horse_parts)}
+
+
+def make_rigify_human(scene: bpy.types.Scene, metarig: str = "human") -> tuple[bpy.types.Object, bpy.types.Object]:
     """Makes the Rigify human metarig (159 bones) with a skinned mannequin in the scene's own collection.
 
     Args:
         scene: the scene of the current context's window (edit mode is needed for a moment).
+        metarig: one of `PARTS`.
 
     Returns:
         The armature object and its mesh object (a child of it), both at the origin, standing on z = 0, facing
@@ -42,24 +47,23 @@ def make_rigify_human(scene: bpy.types.Scene) -> tuple[bpy.types.Object, bpy.typ
         DemoError: Rigify is missing, or the scene is not the context's.
     """
     enable_rigify()
-    from rigify.metarigs import human  # only there once the add-on is enabled
-
     if bpy.context.scene != scene:
         raise DemoError(f"scene {scene.name!r} is not the current one, so no rig can be made in it")
     view_layer = bpy.context.view_layer
-    armature = bpy.data.objects.new("Mannequin", bpy.data.armatures.new("Mannequin"))
+    name, parts = PARTS[metarig]
+    armature = bpy.data.objects.new(name, bpy.data.armatures.new(name))
     scene.collection.objects.link(armature)
     _select_only(armature, view_layer)
     bpy.ops.object.mode_set(mode="EDIT")
     try:
-        human.create(armature)
+        importlib.import_module(f"rigify.metarigs.{metarig}").create(armature)  # there once the add-on is enabled
     finally:
         bpy.ops.object.mode_set(mode="OBJECT")
     for pose_bone in armature.pose.bones:
         pose_bone.rotation_mode = "QUATERNION"
     armature.data.display_type = "STICK"
 
-    mesh_object = _make_mesh_object(armature)
+    mesh_object = _make_mesh_object(armature, f"{name} skin", parts(armature.data.bones))
     scene.collection.objects.link(mesh_object)
     _select_only(armature, view_layer)
     view_layer.update()
@@ -102,9 +106,8 @@ def _select_only(obj: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> None
     obj.select_set(True)
 
 
-def _make_mesh_object(armature: bpy.types.Object) -> bpy.types.Object:
-    parts = mannequin_parts(armature.data.bones)
-    mesh = bpy.data.meshes.new("Mannequin skin")
+def _make_mesh_object(armature: bpy.types.Object, title: str, parts: list[Part]) -> bpy.types.Object:
+    mesh = bpy.data.meshes.new(title)
     vertices, faces, materials, first = [], [], [], 0
     for part in parts:
         vertices.append(part.vertices)
@@ -118,7 +121,7 @@ def _make_mesh_object(armature: bpy.types.Object) -> bpy.types.Object:
         mesh.materials.append(make_material(name, colour))
     mesh.update()
 
-    obj = bpy.data.objects.new("Mannequin skin", mesh)
+    obj = bpy.data.objects.new(title, mesh)
     first = 0
     for part in parts:
         for bone, weights in part.weights.items():

@@ -84,6 +84,39 @@ def mannequin_parts(bones: bpy.types.ArmatureBones) -> list[Part]:
     return parts
 
 
+# Of a horse: by bone the radii of a limb at its head, a third of the way and its tail [m].
+_HORSE_LIMBS = {
+    "neck.001": (0.20, 0.19, 0.16), "neck.002": (0.16, 0.15, 0.13), "neck.003": (0.14, 0.13, 0.12),
+    "neck.004": (0.12, 0.12, 0.11), "head": (0.13, 0.13, 0.07), "tail.001": (0.06, 0.06, 0.06),
+    "tail.002": (0.06, 0.07, 0.07), "tail.003": (0.07, 0.08, 0.07), "tail.004": (0.07, 0.06, 0.05),
+    "tail.005": (0.05, 0.04, 0.02), "ear.L": (0.03, 0.035, 0.01), "ear.R": (0.03, 0.035, 0.01),
+}  # fmt: skip
+_HORSE_LEGS = {
+    "upper_arm": (0.13, 0.13, 0.09), "forearm": (0.09, 0.085, 0.05), "forefoot": (0.05, 0.038, 0.04),
+    "f_toe": (0.045, 0.04, 0.045), "f_hoof": (0.05, 0.055, 0.065), "thigh": (0.18, 0.18, 0.12),
+    "lower_leg": (0.11, 0.10, 0.055), "hind_foot": (0.055, 0.04, 0.042), "r_toe": (0.045, 0.04, 0.045),
+    "r_hoof": (0.05, 0.055, 0.065),
+}  # fmt: skip
+# Bone, middle and radii of the parts of the trunk [m].
+_HORSE_TRUNK = (
+    ("spine.001", (0.0, 0.58, 1.27), (0.25, 0.36, 0.24)),
+    ("spine.003", (0.0, 0.22, 1.14), (0.26, 0.34, 0.28)),
+    ("spine.005", (0.0, -0.22, 1.12), (0.26, 0.38, 0.31)),
+    ("spine.006", (0.0, -0.55, 1.19), (0.22, 0.32, 0.29)),
+)
+
+
+def horse_parts(bones: bpy.types.ArmatureBones) -> list[Part]:
+    """A horse's parts in armature space, for Rigify's metarig of one in its bind pose."""
+    legs = {f"{bone}.{side}": radii for bone, radii in _HORSE_LEGS.items() for side in SIDES}
+    parts = [_ellipsoid(np.array(middle), radii, bone, _SHELL) for bone, middle, radii in _HORSE_TRUNK]
+    for name, (head, middle, tail) in (_HORSE_LIMBS | legs).items():
+        ends = (np.array(end) for end in (bones[name].head_local, bones[name].tail_local))
+        material = _JOINT if "hoof" in name or "tail" in name else _SHELL
+        parts.append(_limb(*ends, name, material, ((0.0, head), (0.35, middle), (1.0, tail))))
+    return parts
+
+
 def _torso() -> Part:
     heights = np.linspace(_TORSO_RINGS[0, 0], _TORSO_RINGS[-1, 0], 71)
     rings = np.stack([_profile(heights, _TORSO_RINGS[:, 0], _TORSO_RINGS[:, i]) for i in range(4)], axis=1)

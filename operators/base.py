@@ -1,6 +1,5 @@
 """What all operators have in common: what they act on, why they cannot act now, errors as reports."""
 
-from bpy.props import EnumProperty
 from bpy_extras import view3d_utils
 
 from ..core.blender import interface
@@ -82,11 +81,6 @@ class OnRagdoll(Operator, requires=(interface.ragdoll, interface.unbaked)):
 
 class Unbaked(Operator, requires=(interface.unbaked,)):
     """Acts on an armature whose result is not baked."""
-
-
-def choice(name: str, description: str, *items: tuple, **options):
-    """A property that is one of some items (identifier, label, description); the first one unless told otherwise."""
-    return EnumProperty(name=name, description=description, items=items, **options)
 
 
 def ray_below(context, event) -> tuple:

@@ -1,15 +1,15 @@
 """Settings of bones from one to another, weights spread over bones, and editing bodies by hand."""
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
 
 from ..core.anatomy import roles
 from ..core.blender import interface
 from ..core.blender.languages import translated
 from ..core.blender.physics import body_objects, build, built
+from ..core.blender.settings.declare import choice, flag, number, share, text
 from ..core.blender.tools import bone_tools
 from ..core.errors import RagdollError, named
-from .base import OnRagdoll, Operator, Unbaked, choice, leave_modal
+from .base import OnRagdoll, Operator, Unbaked, leave_modal
 
 KIND_ITEMS = (
     ("BOTH", "Both", "Rotation and translation"),
@@ -42,11 +42,11 @@ class BoneOperator(Operator, requires=(interface.not_in_edit_mode, interface.unb
 class Groups:
     """The groups of settings that an operator is about."""
 
-    body: BoolProperty(name="Body", description="Shape, mass, friction, bounciness and damping", default=True)
-    size: BoolProperty(name="Size", description="Size and place that were set by hand", default=True)
-    joint: BoolProperty(name="Joint", description="Type and frame of the joint", default=True)
-    limits: BoolProperty(name="Limits", description="Ranges of the joint", default=True)
-    weights: BoolProperty(name="Weights", description="Weights, mode and strongest drive", default=True)
+    body: flag("Body", "Shape, mass, friction, bounciness and damping", True)
+    size: flag("Size", "Size and place that were set by hand", True)
+    joint: flag("Joint", "Type and frame of the joint", True)
+    limits: flag("Limits", "Ranges of the joint", True)
+    weights: flag("Weights", "Weights, mode and strongest drive", True)
 
     def groups(self, verb: str) -> list[str]:
         """The chosen ones of `bone_tools.GROUPS`. Raises RagdollError: there is none."""
@@ -56,9 +56,7 @@ class Groups:
         return chosen
 
     def draw(self, _context):
-        column = self.layout.column(heading="Settings")
-        for name in bone_tools.GROUPS:
-            column.prop(self, name)
+        interface.props(self.layout.column(heading="Settings"), self, *bone_tools.GROUPS)
 
 
 class ACTIVE_RAGDOLL_OT_copy_to_selected(
@@ -66,7 +64,7 @@ class ACTIVE_RAGDOLL_OT_copy_to_selected(
 ):
     """Give the selected bones the settings of the active one, in each bone's own frame"""
 
-    size: BoolProperty(name="Size", description="Size and place that were set by hand", default=False)
+    size: flag("Size", "Size and place that were set by hand")
 
     def act(self, _context, obj):
         name = interface.active_bone(obj).name
@@ -97,7 +95,7 @@ class ACTIVE_RAGDOLL_OT_reset_bone(BoneOperator, bpy.types.Operator, label="Rese
 class ACTIVE_RAGDOLL_OT_select_bone(Operator, bpy.types.Operator):
     """Make a bone the active one"""
 
-    bone: StringProperty(name="Bone")
+    bone: text("Bone")
 
     @classmethod
     def description(cls, _context, properties):
@@ -151,8 +149,8 @@ def _changed(names) -> str:
 class ACTIVE_RAGDOLL_OT_weight_preset(Unbaked, bpy.types.Operator):
     """Set the weights of all bones of the selected characters from a preset; keyed weights win over it"""
 
-    preset: EnumProperty(name="Preset", items=PRESET_ITEMS)
-    side: choice("Side", "", (roles.LEFT, "Left", "The left arm"), (roles.RIGHT, "Right", "The right arm"))
+    preset: choice("Preset", PRESET_ITEMS)
+    side: choice("Side", ((roles.LEFT, "Left", "The left arm"), (roles.RIGHT, "Right", "The right arm")))
 
     def draw(self, _context):
         self.layout.prop(self, "preset")
@@ -185,22 +183,17 @@ class ACTIVE_RAGDOLL_OT_copy_weights(Unbaked, bpy.types.Operator, label="To Sele
 class ACTIVE_RAGDOLL_OT_spread_weights(BoneOperator, bpy.types.Operator):
     """Set the weights of several bones at once"""
 
-    mode: EnumProperty(name="Mode", items=SPREADS)
-    kind: EnumProperty(name="Weights", items=KIND_ITEMS)
-    value: FloatProperty(name="Weight", default=0.0, min=0.0, max=1.0, subtype="FACTOR")
-    end: FloatProperty(
-        name="End", description="Weight at the chain's other end", default=1.0, min=0.0, max=1.0, subtype="FACTOR"
-    )
-    reach: FloatProperty(
-        name="Reach", description="Bones away from which nothing changes any more", default=4.0, min=0.1, soft_max=20.0
-    )
+    mode: choice("Mode", SPREADS)
+    kind: choice("Weights", KIND_ITEMS)
+    value: share("Weight", None, 0.0)
+    end: share("End", "Weight at the chain's other end")
+    reach: number("Reach", "Bones away from which nothing changes any more", 4.0, min=0.1, soft_max=20.0)
 
     def draw(self, _context):
         layout = self.layout
         layout.use_property_split = True
         names = {"SET": ("value",), "CHAIN": ("value", "end"), "DOWN": ("value", "reach"), "UP": ("value", "reach")}
-        for name in ("mode", "kind", *names.get(self.mode, ())):
-            layout.prop(self, name)
+        interface.props(layout, self, "mode", "kind", *names.get(self.mode, ()))
 
     def act(self, _context, obj):
         bone, how = interface.active_bone(obj).name, (self.mode, self.kind, self.value, self.end, self.reach)
@@ -210,8 +203,8 @@ class ACTIVE_RAGDOLL_OT_spread_weights(BoneOperator, bpy.types.Operator):
 class ACTIVE_RAGDOLL_OT_drag_weights(BoneOperator, bpy.types.Operator, label="Slide Weights"):
     """Move the weights of the selected bones with the mouse, all from where they are"""
 
-    kind: EnumProperty(name="Weights", items=KIND_ITEMS)
-    change: FloatProperty(name="Change", default=0.0, min=-1.0, max=1.0)
+    kind: choice("Weights", KIND_ITEMS)
+    change: number("Change", min=-1.0, max=1.0)
 
     def act(self, _context, obj):
         return _changed(bone_tools.move_weights(obj, interface.selected_bones(obj), self.change, self.kind))

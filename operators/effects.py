@@ -3,12 +3,12 @@
 from operator import attrgetter
 
 import bpy
-from bpy.props import EnumProperty, FloatProperty, FloatVectorProperty, IntProperty, StringProperty
 
 from ..core.blender import interface, runtime
 from ..core.blender.languages import translated
 from ..core.blender.physics import build
 from ..core.blender.settings import effects, lists
+from ..core.blender.settings.declare import choice, number, text, vector, whole
 from ..core.blender.stack import stack_edits
 from ..core.blender.stack.entries import balance, look_at
 from ..core.blender.tools import story, viewport
@@ -26,7 +26,6 @@ class RemoveOperator(OnRagdoll):
     def act(self, _context, obj):
         group, _dot, name = f"active_ragdoll.{self.items}".rpartition(".")
         lists.remove_item(attrgetter(group)(obj), name)
-        runtime.settings_changed(obj)
 
 
 def _bone_or_active(obj, name: str) -> str:
@@ -38,14 +37,12 @@ def _bone_or_active(obj, name: str) -> str:
 class ACTIVE_RAGDOLL_OT_add_hit(OnRagdoll, bpy.types.Operator):
     """Hit a bone's body at a frame; without values the active bone at the current frame"""
 
-    bone: StringProperty(name="Bone", description="Bone whose body is hit; empty takes the active one")
-    frame: IntProperty(name="Frame", description="Frame at which it begins")
-    impulse: FloatVectorProperty(name="Impulse [N s]", subtype="XYZ", default=(0.0, story.STANDARD, 0.0))
-    point: FloatVectorProperty(
-        name="Point", description="From the middle of the body, along the bone's axes", subtype="XYZ", unit="LENGTH"
-    )
-    space: EnumProperty(name="Space", items=effects.SPACES[:2], default="WORLD")
-    duration: FloatProperty(name="Duration", min=0.0, unit="TIME_ABSOLUTE")
+    bone: text("Bone", "Bone whose body is hit; empty takes the active one")
+    frame: whole("Frame", "Frame at which it begins")
+    impulse: vector("Impulse [N s]", None, (0.0, story.STANDARD, 0.0))
+    point: vector("Point", "From the middle of the body, along the bone's axes", unit="LENGTH")
+    space: choice("Space", effects.SPACES[:2])
+    duration: number("Duration", min=0.0, unit="TIME_ABSOLUTE")
 
     def act(self, context, obj):
         """Values that were not given are stored, so that the redo panel shows them."""
@@ -100,7 +97,6 @@ class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator, label="Draw Hi
             if self._place is not None:
                 obj = self.subject(context)
                 lists.remove_item(obj.active_ragdoll, "hits", len(obj.active_ragdoll.hits) - 1)
-                runtime.settings_changed(obj)
             return self._end(context, {"CANCELLED"})
         if event.type == "LEFTMOUSE" and event.value == "PRESS" and self._place is None:
             return self._press(context, *ray_below(context, event))
@@ -153,8 +149,8 @@ class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator, label="Draw Hi
 class ACTIVE_RAGDOLL_OT_add_attachment(OnRagdoll, bpy.types.Operator):
     """Attach a bone to an object; without values the active bone to the other selected object"""
 
-    bone: StringProperty(name="Bone", description="Bone whose body is held; empty takes the active one")
-    target: StringProperty(name="Target", description="Name of the object; empty takes the other selected one")
+    bone: text("Bone", "Bone whose body is held; empty takes the active one")
+    target: text("Target", "Name of the object; empty takes the other selected one")
 
     def act(self, context, obj):
         target = next((other for other in context.selected_objects if other != obj), None)
@@ -182,7 +178,7 @@ class ACTIVE_RAGDOLL_OT_setup_recovery(OnRagdoll, bpy.types.Operator, label="Set
 class ACTIVE_RAGDOLL_OT_set_tone(OnRagdoll, bpy.types.Operator, label="Tone"):
     """Set how a knocked-out character falls"""
 
-    tone: EnumProperty(name="Tone", items=effects.TONES, default="STUNNED")
+    tone: choice("Tone", effects.TONES, "STUNNED")
 
     def act(self, context, obj):
         effects.set_tone(obj, self.tone)
@@ -195,7 +191,7 @@ class ACTIVE_RAGDOLL_OT_setup_balance(OnRagdoll, bpy.types.Operator, label="Set 
 
     def act(self, context, obj):
         """What it cannot do without two legs is refused before anything changes."""
-        balance.figure_of(obj, look_at.rig_of(obj)[0])
+        balance.figure_of(obj, look_at.rig_of(obj))
         story.set_up_recovery(obj, interface.scene_of(obj, context))
         obj.active_ragdoll.balance.enabled = True
         stack_edits.ensure(obj, interface.scene_of(obj, context))
@@ -204,8 +200,8 @@ class ACTIVE_RAGDOLL_OT_setup_balance(OnRagdoll, bpy.types.Operator, label="Set 
 class ACTIVE_RAGDOLL_OT_add_recovery_event(OnRagdoll, bpy.types.Operator, label="Force State"):
     """Force a state of the recovery at a frame"""
 
-    phase: EnumProperty(name="State", items=[phase[:3] for phase in effects.PHASES], default="LIMP")
-    frame: IntProperty(name="Frame", description="0 takes the current frame", options={"SKIP_SAVE"})
+    phase: choice("State", [phase[:3] for phase in effects.PHASES], "LIMP")
+    frame: whole("Frame", "0 takes the current frame", options={"SKIP_SAVE"})
 
     def act(self, context, obj):
         group = obj.active_ragdoll.recovery

@@ -1,15 +1,15 @@
 """Pose layers, blend spaces and the graph of states: adding, removing, moving, masks."""
 
 import bpy
-from bpy.props import EnumProperty, IntProperty, StringProperty
 
 from ..core.blender.interface import filled, requirement, scene_of
 from ..core.blender.languages import translated
 from ..core.blender.rig.armature import selected
 from ..core.blender.settings import lists
+from ..core.blender.settings.declare import choice, text, whole
 from ..core.blender.stack import stack_edits
 from ..core.errors import RagdollError
-from .base import Unbaked, choice
+from .base import Unbaked
 
 SOURCES = (
     ("ACTION", "Current Action", "Play the action that the character plays now"),
@@ -23,6 +23,16 @@ KINDS = (
     ("DIRECTION", "Direction and Speed", "Two axes, measured of how the character moves"),
     ("AIM", "Aim", "Two axes: yaw and pitch, for an aim offset"),
     ("PLAIN", "Plain", "One axis from 0 to 4"),
+)
+OF_WHAT = (("LAYER", "Layer", "The active layer"), ("SAMPLES", "Samples", "All samples of the active blend space"))
+SPACES = (
+    ("LOCAL", "Local", "Each bone in its parent's frame"),
+    ("MESH", "Mesh", "Rotations in the armature's space: what is not moved keeps its direction"),
+)
+BASES = (
+    ("BIND", "Bind Pose", "The difference to the bind pose"),
+    ("FIRST", "First Frame", "The difference to each action's own first frame"),
+    ("FRAME", "This Frame", "The difference to each action's pose at the frame that the scene shows"),
 )
 GRAPH_ITEMS = (
     ("PARAMETER", "Parameter", "A value that conditions ask for"),
@@ -66,8 +76,8 @@ class OfSpace(Unbaked, requires=(HAS_SPACE,)):
 class ACTIVE_RAGDOLL_OT_add_layer(Unbaked, bpy.types.Operator):
     """Put a pose layer on top of the active one"""
 
-    source: EnumProperty(name="Source", items=SOURCES, default="ACTION")
-    action: StringProperty(name="Action", description="Of a pose asset; empty: the active asset")
+    source: choice("Source", SOURCES)
+    action: text("Action", "Of a pose asset; empty: the active asset")
 
     @classmethod
     def description(cls, _context, properties):
@@ -119,42 +129,25 @@ class ACTIVE_RAGDOLL_OT_remove_layer(OfLayer, bpy.types.Operator):
 
     def act(self, _context, obj):
         lists.remove_item(obj.active_ragdoll, "layers")
-        stack_edits.changed(obj)
         stack_edits.drop_if_idle(obj)
 
 
 class ACTIVE_RAGDOLL_OT_move_layer(OfLayer, bpy.types.Operator):
     """Move the active layer: those further down the list act later, on top of those above"""
 
-    step: IntProperty(name="Step", default=1, min=-1, max=1)
+    step: whole("Step", None, 1, min=-1, max=1)
 
     def act(self, _context, obj):
         place = lists.active_index(obj.active_ragdoll, "layers")
         lists.move_item(obj.active_ragdoll, "layers", place, place + self.step)
-        stack_edits.changed(obj)
 
 
 class ACTIVE_RAGDOLL_OT_make_additive(Unbaked, bpy.types.Operator):
     """Let the active layer add its difference to a base pose, or do so with all samples of the active blend space"""
 
-    what: EnumProperty(
-        name="What",
-        items=(("LAYER", "Layer", "The active layer"), ("SAMPLES", "Samples", "All samples of the active blend space")),
-    )
-    space: choice(
-        "Space",
-        "",
-        ("LOCAL", "Local", "Each bone in its parent's frame"),
-        ("MESH", "Mesh", "Rotations in the armature's space: what is not moved keeps its direction"),
-    )
-    base: choice(
-        "Base",
-        "",
-        ("BIND", "Bind Pose", "The difference to the bind pose"),
-        ("FIRST", "First Frame", "The difference to each action's own first frame"),
-        ("FRAME", "This Frame", "The difference to each action's pose at the frame that the scene shows"),
-        default="FIRST",
-    )
+    what: choice("What", OF_WHAT)
+    space: choice("Space", SPACES)
+    base: choice("Base", BASES, "FIRST")
 
     def act(self, context, obj):
         missing = (HAS_LAYER if self.what == "LAYER" else HAS_SPACE)(obj)
@@ -189,8 +182,8 @@ class ACTIVE_RAGDOLL_OT_mask_from_selected(OfLayer, bpy.types.Operator, label="M
 class ACTIVE_RAGDOLL_OT_edit_layer_list(OfLayer, bpy.types.Operator, label="Edit Layer"):
     """Add to, or remove from, the poses or mask bones of the active layer"""
 
-    items: EnumProperty(name="List", items=(("POSES", "Poses", ""), ("BONES", "Mask Bones", "")))
-    do: EnumProperty(name="Do", items=(("ADD", "Add", ""), ("REMOVE", "Remove", "")))
+    items: choice("List", (("POSES", "Poses", ""), ("BONES", "Mask Bones", "")))
+    do: choice("Do", (("ADD", "Add", ""), ("REMOVE", "Remove", "")))
 
     def act(self, context, obj):
         layer = active_layer(obj)
@@ -198,13 +191,12 @@ class ACTIVE_RAGDOLL_OT_edit_layer_list(OfLayer, bpy.types.Operator, label="Edit
         if added is not None and self.items == "POSES" and layer.action is not None:
             stack_edits.choose(added, layer.action, layer.slot)
             added.frame, added.time = context.scene.frame_current, 10.0 * (len(layer.poses) - 1)
-        stack_edits.changed(obj)
 
 
 class ACTIVE_RAGDOLL_OT_add_blend_space(Unbaked, bpy.types.Operator):
     """Add a blend space, which layers and states of the graph can play"""
 
-    kind: EnumProperty(name="Kind", items=KINDS, default="SPEED")
+    kind: choice("Kind", KINDS)
 
     def act(self, _context, obj):
         stack_edits.add_blend_space(obj, self.kind)
@@ -215,18 +207,16 @@ class ACTIVE_RAGDOLL_OT_remove_blend_space(OfSpace, bpy.types.Operator):
 
     def act(self, _context, obj):
         lists.remove_item(obj.active_ragdoll, "blend_spaces")
-        stack_edits.changed(obj)
 
 
 class ACTIVE_RAGDOLL_OT_add_sample(OfSpace, bpy.types.Operator):
     """Add the action that the character plays, or another one, to the active blend space at its current point"""
 
-    action: StringProperty(name="Action", description="Empty: the one that the character plays")
+    action: text("Action", "Empty: the one that the character plays")
 
     def act(self, _context, obj):
         action, slot = (action_named(self.action), "") if self.action else stack_edits.current_action(obj)
         stack_edits.add_sample(active_space(obj), action, slot)
-        stack_edits.changed(obj)
 
 
 class ACTIVE_RAGDOLL_OT_remove_sample(OfSpace, bpy.types.Operator, requires=(HAS_SAMPLE,)):
@@ -234,7 +224,6 @@ class ACTIVE_RAGDOLL_OT_remove_sample(OfSpace, bpy.types.Operator, requires=(HAS
 
     def act(self, _context, obj):
         lists.remove_item(active_space(obj), "samples")
-        stack_edits.changed(obj)
 
 
 class ACTIVE_RAGDOLL_OT_enable_graph(Unbaked, bpy.types.Operator, label="Use Graph"):
@@ -253,10 +242,9 @@ class ACTIVE_RAGDOLL_OT_enable_graph(Unbaked, bpy.types.Operator, label="Use Gra
 class ACTIVE_RAGDOLL_OT_edit_graph(Unbaked, bpy.types.Operator):
     """Add, remove or move parameters, states, transitions and conditions of the graph"""
 
-    what: EnumProperty(name="What", items=GRAPH_ITEMS, default="STATE")
-    do: choice("Do", "", ("ADD", "Add", ""), ("REMOVE", "Remove", ""), ("MOVE", "Move", ""))
-    step: IntProperty(name="Step", default=1, min=-1, max=1)
+    what: choice("What", GRAPH_ITEMS, "STATE")
+    do: choice("Do", (("ADD", "Add", ""), ("REMOVE", "Remove", ""), ("MOVE", "Move", "")))
+    step: whole("Step", None, 1, min=-1, max=1)
 
     def act(self, _context, obj):
         stack_edits.edit_graph(obj, self.what, self.do, self.step)
-        stack_edits.changed(obj)

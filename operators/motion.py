@@ -1,12 +1,11 @@
 """The motion stack: set-up from roles, lists of entries, weights of look-at chains."""
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
 
 from ..core.blender import interface, look_at_api
 from ..core.blender.languages import translated
 from ..core.blender.settings import lists
-from ..core.blender.settings.declare import menu
+from ..core.blender.settings.declare import choice, flag, menu, number, share, text
 from ..core.blender.stack import entries, pose_stack, stack_edits
 from ..core.blender.stack.entries import look_at
 from ..core.errors import RagdollError
@@ -30,9 +29,9 @@ class MotionOperator(Operator, requires=(interface.not_in_edit_mode, interface.u
 class ACTIVE_RAGDOLL_OT_setup_look_at(MotionOperator, bpy.types.Operator, label="Set Up from Roles"):
     """Make a look-at chain from eyes or head to the spine, and a stabiliser for each leg, from the bones' roles"""
 
-    target: StringProperty(
-        name="Target",
-        description="Object to look at; without one the other selected object, else that of before, else a new Empty",
+    target: text(
+        "Target",
+        "Object to look at; without one the other selected object, else that of before, else a new Empty",
         options={"SKIP_SAVE"},
     )
 
@@ -56,10 +55,8 @@ class ACTIVE_RAGDOLL_OT_setup_look_at(MotionOperator, bpy.types.Operator, label=
 class ACTIVE_RAGDOLL_OT_motion_add(MotionOperator, bpy.types.Operator, label="Add"):
     """Add to the motion stack"""
 
-    what: EnumProperty(name="What", items=LISTS)
-    bone: StringProperty(
-        name="Bone", description="Bone it is about; in pose mode the active one", options={"SKIP_SAVE"}
-    )
+    what: choice("What", LISTS)
+    bone: text("Bone", "Bone it is about; in pose mode the active one", options={"SKIP_SAVE"})
 
     @classmethod
     def description(cls, _context, properties):
@@ -75,7 +72,7 @@ class ACTIVE_RAGDOLL_OT_motion_add(MotionOperator, bpy.types.Operator, label="Ad
 class ACTIVE_RAGDOLL_OT_motion_remove(MotionOperator, bpy.types.Operator, label="Remove"):
     """Remove from the motion stack"""
 
-    what: EnumProperty(name="What", items=LISTS)
+    what: choice("What", LISTS)
 
     def act(self, _context, obj):
         stack_edits.remove(obj, self.what)
@@ -84,8 +81,8 @@ class ACTIVE_RAGDOLL_OT_motion_remove(MotionOperator, bpy.types.Operator, label=
 class ACTIVE_RAGDOLL_OT_motion_move(MotionOperator, bpy.types.Operator, label="Move"):
     """Move the active item up or down its list"""
 
-    what: EnumProperty(name="What", items=LISTS)
-    direction: EnumProperty(name="Direction", items=DIRECTIONS)
+    what: choice("What", LISTS)
+    direction: choice("Direction", DIRECTIONS)
 
     def act(self, _context, obj):
         stack_edits.move(obj, self.what, -1 if self.direction == "UP" else 1)
@@ -94,8 +91,8 @@ class ACTIVE_RAGDOLL_OT_motion_move(MotionOperator, bpy.types.Operator, label="M
 class ACTIVE_RAGDOLL_OT_motion_order(MotionOperator, bpy.types.Operator, label="Order"):
     """Let a kind of entry act earlier or later in the motion stack"""
 
-    kind: EnumProperty(name="Kind", items=KINDS)
-    direction: EnumProperty(name="Direction", items=DIRECTIONS)
+    kind: choice("Kind", KINDS)
+    direction: choice("Direction", DIRECTIONS)
 
     def act(self, _context, obj):
         stack_edits.move_kind(obj, self.kind, -1 if self.direction == "UP" else 1)
@@ -124,11 +121,9 @@ class WeightOperator(MotionOperator, requires=(interface.filled("look_at", "Add 
 class Transition(WeightOperator):
     """A weight that goes over in a given time."""
 
-    time: FloatProperty(name="Time", description="Of the transition [s]", default=0.5, min=0.0, subtype="TIME_ABSOLUTE")
-    cancel_current_transition: BoolProperty(
-        name="Cancel Current",
-        description="A transition under way gives way to this one; else this one is ignored",
-        default=True,
+    time: number("Time", "Of the transition [s]", 0.5, min=0.0, subtype="TIME_ABSOLUTE")
+    cancel_current_transition: flag(
+        "Cancel Current", "A transition under way gives way to this one; else this one is ignored", True
     )
 
     def act(self, _context, obj):
@@ -151,7 +146,7 @@ class ACTIVE_RAGDOLL_OT_disable_look_at(Transition, bpy.types.Operator, label="D
 class ACTIVE_RAGDOLL_OT_set_look_at_weight(WeightOperator, bpy.types.Operator, label="Set Weight"):
     """Set the weight of the active chain at this frame; a transition under way is cancelled"""
 
-    weight: FloatProperty(name="Weight", default=1.0, min=0.0, max=1.0, subtype="FACTOR")
+    weight: share("Weight")
 
     def act(self, _context, obj):
         look_at_api.set_look_at_weight(obj, self.weight, self.index(obj))

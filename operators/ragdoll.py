@@ -1,13 +1,12 @@
 """A whole ragdoll: making it and taking it away, checking it and its limits, its settings as profiles and presets."""
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, StringProperty
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
 from ..core.blender import interface, preferences
 from ..core.blender.languages import translated
 from ..core.blender.physics import build, built, remove
-from ..core.blender.settings.declare import menu
+from ..core.blender.settings.declare import choice, flag, menu, text
 from ..core.blender.stack import stack_edits
 from ..core.blender.tools import apply_transform, diagnose, profiles
 from ..core.errors import RagdollError
@@ -45,7 +44,7 @@ MIRRORS = (
 class ACTIVE_RAGDOLL_OT_build(Unbaked, bpy.types.Operator):
     """Give the selected armatures physical bodies; one that it has already is built anew, its settings are kept"""
 
-    bones: EnumProperty(name="Bones", items=preferences.BONES, default="DEFORM", description="Which bones get a body")
+    bones: choice("Bones", preferences.BONES, None, "Which bones get a body")
 
     def execute(self, context):
         """Build each; one that cannot be built does not stop the others."""
@@ -73,7 +72,7 @@ class ACTIVE_RAGDOLL_OT_build(Unbaked, bpy.types.Operator):
 class ACTIVE_RAGDOLL_OT_bind_pose_from_frame(Unbaked, bpy.types.Operator):
     """Let joints, limits, shapes and masses count from the animation's pose at this frame instead of the rest pose"""
 
-    rest: BoolProperty(name="Rest Pose", description="From the rest pose again", options={"SKIP_SAVE"})
+    rest: flag("Rest Pose", "From the rest pose again", options={"SKIP_SAVE"})
 
     def act(self, context, obj):
         if self.rest:
@@ -86,9 +85,7 @@ class ACTIVE_RAGDOLL_OT_bind_pose_from_frame(Unbaked, bpy.types.Operator):
 class ACTIVE_RAGDOLL_OT_remove(Operator, bpy.types.Operator, requires=(interface.ragdoll,)):
     """Take the ragdolls of the selected armatures away; they are as before, and keyframes that were baked stay"""
 
-    left_over: BoolProperty(
-        name="Left Over", description="Only bodies whose character was deleted", options={"SKIP_SAVE"}
-    )
+    left_over: flag("Left Over", "Only bodies whose character was deleted", options={"SKIP_SAVE"})
 
     @classmethod
     def why_not(cls, context):
@@ -110,9 +107,9 @@ class ACTIVE_RAGDOLL_OT_remove(Operator, bpy.types.Operator, requires=(interface
 class ACTIVE_RAGDOLL_OT_apply_transform(Unbaked, bpy.types.Operator, requires=(interface.not_in_edit_mode,)):
     """Apply location, rotation and scale to the bones; the character plays as before, its ragdoll is built anew"""
 
-    location: BoolProperty(name="Location", default=True)
-    rotation: BoolProperty(name="Rotation", default=True)
-    scale: BoolProperty(name="Scale", default=True)
+    location: flag("Location", None, True)
+    rotation: flag("Rotation", None, True)
+    scale: flag("Scale", None, True)
 
     def act(self, context, obj):
         parts = [part for part in apply_transform.PARTS if getattr(self, part)]
@@ -123,11 +120,7 @@ class ACTIVE_RAGDOLL_OT_apply_transform(Unbaked, bpy.types.Operator, requires=(i
 class ACTIVE_RAGDOLL_OT_check_limits(OnRagdoll, bpy.types.Operator):
     """List the bones whose animation goes beyond their joints' limits, at which frames and by how much"""
 
-    widen: BoolProperty(
-        name="Widen",
-        description="Widen these limits to what the animation needs, and build anew so that they act",
-        default=False,
-    )
+    widen: flag("Widen", "Widen these limits to what the animation needs, and build anew so that they act")
 
     def act(self, context, obj):
         scene = interface.scene_of(obj, context)
@@ -152,8 +145,8 @@ class ACTIVE_RAGDOLL_OT_diagnose(Operator, bpy.types.Operator, requires=(interfa
 class ACTIVE_RAGDOLL_OT_remedy(OnRagdoll, bpy.types.Operator, label="Mend"):
     """Mend one of the findings of Diagnose"""
 
-    kind: EnumProperty(name="Finding", items=REMEDIES)
-    bones: StringProperty(name="Bones", description="Whose bodies are meant, one in a line")
+    kind: choice("Finding", REMEDIES)
+    bones: text("Bones", "Whose bodies are meant, one in a line")
 
     @classmethod
     def description(cls, _context, properties):
@@ -183,7 +176,7 @@ class ACTIVE_RAGDOLL_OT_export_profile(Operator, bpy.types.Operator, ExportHelpe
     bl_options = {"REGISTER"}
 
     filename_ext = ".json"
-    filter_glob: StringProperty(default="*.json", options={"HIDDEN"})
+    filter_glob: text(None, None, "*.json", options={"HIDDEN"})
 
     def act(self, _context, obj):
         path = bpy.path.abspath(self.filepath)
@@ -195,9 +188,9 @@ class ACTIVE_RAGDOLL_OT_import_profile(ProfileOperator, bpy.types.Operator, Impo
     """Read the settings of the character and its bones from a file; wrong files change nothing"""
 
     filename_ext = ".json"
-    filter_glob: StringProperty(default="*.json", options={"HIDDEN"})
-    match: EnumProperty(name="Bones By", items=MATCHES, default="AUTO", description="Which bone gets which settings")
-    mirror: EnumProperty(name="Mirror", items=MIRRORS, default="NONE", description="Exchange or copy sides")
+    filter_glob: text(None, None, "*.json", options={"HIDDEN"})
+    match: choice("Bones By", MATCHES, None, "Which bone gets which settings")
+    mirror: choice("Mirror", MIRRORS, None, "Exchange or copy sides")
 
     def act(self, _context, obj):
         return self.apply(obj, profiles.read(bpy.path.abspath(self.filepath)), self.match, self.mirror)
@@ -206,7 +199,7 @@ class ACTIVE_RAGDOLL_OT_import_profile(ProfileOperator, bpy.types.Operator, Impo
 class ACTIVE_RAGDOLL_OT_apply_preset(ProfileOperator, bpy.types.Operator):
     """Give the character's bones the settings of a preset, by what part of the body they are"""
 
-    name: EnumProperty(name="Preset", items=menu(lambda _self: profiles.presets()))
+    name: choice("Preset", menu(lambda _self: profiles.presets()))
 
     def act(self, _context, obj):
         return self.apply(obj, profiles.preset(self.name), "AUTO")
@@ -225,7 +218,7 @@ class PresetDialog(Operator):
 class ACTIVE_RAGDOLL_OT_add_preset(PresetDialog, bpy.types.Operator):
     """Keep everything set on the character and its bones as a preset of your own"""
 
-    name: StringProperty(name="Name", description="The preset's name in the menu")
+    name: text("Name", "The preset's name in the menu")
 
     def act(self, _context, obj):
         profiles.add_own(self.name, profiles.collect(obj))
@@ -247,8 +240,8 @@ class OnOwnPreset(PresetDialog):
 class ACTIVE_RAGDOLL_OT_rename_preset(OnOwnPreset, bpy.types.Operator):
     """Give a preset of your own another name"""
 
-    preset: EnumProperty(name="Preset", items=_own)
-    name: StringProperty(name="New Name", description="The preset's name in the menu")
+    preset: choice("Preset", _own)
+    name: text("New Name", "The preset's name in the menu")
 
     def act(self, _context, _obj):
         profiles.rename_own(self.preset, self.name)
@@ -258,7 +251,7 @@ class ACTIVE_RAGDOLL_OT_rename_preset(OnOwnPreset, bpy.types.Operator):
 class ACTIVE_RAGDOLL_OT_remove_preset(OnOwnPreset, bpy.types.Operator):
     """Delete the file of a preset of your own"""
 
-    preset: EnumProperty(name="Preset", items=_own)
+    preset: choice("Preset", _own)
 
     def act(self, _context, _obj):
         profiles.remove_own(self.preset)

@@ -5,7 +5,6 @@ from dataclasses import fields
 from pathlib import Path
 
 import bpy
-from bpy.props import BoolProperty, IntProperty, StringProperty
 
 from ..core.blender import bake, interface
 from ..core.blender.bake import actions, controls, plain, travel
@@ -13,8 +12,9 @@ from ..core.blender.languages import translated
 from ..core.blender.physics import built, world
 from ..core.blender.run import reconcile, shot_run, simulate
 from ..core.blender.runtime import STATE
+from ..core.blender.settings.declare import choice, flag, text, whole
 from ..core.errors import RagdollError, named
-from .base import OnArmature, Operator, choice
+from .base import OnArmature, Operator
 
 SLICES = 1.0, 3.0  # [s] at least and at most, of frames between two looks at the keyboard and redraws of the window
 REDRAWS = 0.25  # of the time for frames that redraws may take
@@ -162,10 +162,8 @@ class RangeOperator:
     """Goes through the shot's range or another one."""
 
     # SKIP_SAVE: the next call means the shot's range again.
-    frame_start: IntProperty(
-        name="Start", description="First frame; 0 and 0 take the shot's range", options={"SKIP_SAVE"}
-    )
-    frame_end: IntProperty(name="End", description="Last frame; 0 and 0 take the shot's range", options={"SKIP_SAVE"})
+    frame_start: whole("Start", "First frame; 0 and 0 take the shot's range", options={"SKIP_SAVE"})
+    frame_end: whole("End", "Last frame; 0 and 0 take the shot's range", options={"SKIP_SAVE"})
 
     def wanted_range(self, scene) -> tuple[int, int]:
         """The frames that are asked for; where they are not within the shot, they become the shot."""
@@ -235,22 +233,43 @@ class ACTIVE_RAGDOLL_OT_free_cache(Operator, bpy.types.Operator):
         scene.frame_set(scene.frame_current)
 
 
-TO = choice(
-    "Keys On",
-    "What gets the keys",
+KEYS_ON = (
     (bake.AUTO, "Automatic", "Controls where they carry the bones with bodies, else the bones"),
     (bake.DEFORM, "Bones", "The bones that move; the rig's own constraints on them are muted"),
     (bake.CONTROLS, "Controls", "The controls that carry the bones with bodies, which are found by trying them"),
 )
-
-
-ROOT_MOTION = choice(
-    "Root Motion",
-    "What carries the way that the character goes over the ground",
+CARRIERS = (
     (travel.STAY, "Body", "The bones of the body, as the animation has it"),
     (travel.OBJECT, "Object", "The armature object"),
     (travel.ROOT, "Root Bone", "The topmost bone above the body"),
 )
+BAKED_BONES = (
+    (bake.ALL, "All", "All that physics and the motion stack move"),
+    (bake.SIMULATED, "Simulated", "Those with bodies"),
+    (bake.SELECTED, "Selected", "Of all those the ones that are selected"),
+)
+BAKED_FRAMES = (
+    (bake.RANGE, "Range", "The whole range"),
+    (bake.ACTIVE, "Where Active", "From the first frame that is not the animation's to the last"),
+)
+DESTINATIONS = (
+    (actions.NEW, "New Action", "A copy of the present action with these keys; the old one is kept"),
+    (actions.CURRENT, "Current Action", "The action itself; its keys of these frames come back with Revert"),
+    (actions.LAYER, "NLA Layer", "A strip over the animation, which goes on below it"),
+)
+LIMBS = (
+    (controls.FK, "FK", "By the rotations of their bones' controls"),
+    (controls.IK, "IK", "By the controls of their ends, and poles"),
+    (controls.AS_KEYED, "As Keyed", "As their switches stand at the first frame"),
+)
+FILES = (
+    ("SCENE", "Objects", "Objects of the scene"),
+    (".glb", "glTF", "A .glb file"),
+    (".fbx", "FBX", "An .fbx file"),
+    (".usdc", "USD", "A .usdc file"),
+)
+TO = choice("Keys On", KEYS_ON, None, "What gets the keys")
+ROOT_MOTION = choice("Root Motion", CARRIERS, None, "What carries the way that the character goes over the ground")
 
 
 class ACTIVE_RAGDOLL_OT_bake(RangeOperator, SteppingOperator, bpy.types.Operator, requires=MOVED):
@@ -259,51 +278,24 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, SteppingOperator, bpy.types.Operator
 
     verb = "Baking"
 
-    bones: choice(
-        "Bones",
-        "Which bones get keys; the others play their animation afterwards",
-        (bake.ALL, "All", "All that physics and the motion stack move"),
-        (bake.SIMULATED, "Simulated", "Those with bodies"),
-        (bake.SELECTED, "Selected", "Of all those the ones that are selected"),
-    )
-    frames: choice(
-        "Frames",
-        "Which frames get keys",
-        (bake.RANGE, "Range", "The whole range"),
-        (bake.ACTIVE, "Where Active", "From the first frame that is not the animation's to the last"),
-    )
-    destination: choice(
-        "To",
-        "Where the keys go",
-        (actions.NEW, "New Action", "A copy of the present action with these keys; the old one is kept"),
-        (actions.CURRENT, "Current Action", "The action itself; its keys of these frames come back with Revert"),
-        (actions.LAYER, "NLA Layer", "A strip over the animation, which goes on below it"),
-    )
+    bones: choice("Bones", BAKED_BONES, None, "Which bones get keys; the others play their animation afterwards")
+    frames: choice("Frames", BAKED_FRAMES, None, "Which frames get keys")
+    destination: choice("To", DESTINATIONS, None, "Where the keys go")
     to: TO
-    combined: BoolProperty(
-        name="Combine",
-        description="The layer adds to the animation below it, which can still be edited, instead of replacing it",
+    combined: flag(
+        "Combine", "The layer adds to the animation below it, which can still be edited, instead of replacing it"
     )
     limbs: choice(
-        "Limbs",
-        "How limbs of a rig with controls are keyed that have switches; others as they can be",
-        (controls.FK, "FK", "By the rotations of their bones' controls"),
-        (controls.IK, "IK", "By the controls of their ends, and poles"),
-        (controls.AS_KEYED, "As Keyed", "As their switches stand at the first frame"),
+        "Limbs", LIMBS, None, "How limbs of a rig with controls are keyed that have switches; others as they can be"
     )
-    exact_joints: BoolProperty(
-        name="Exact Joints",
-        description="What inverse kinematics may stretch keeps its length over the range, so that knees and elbows are "
-        "exact; Revert Bake sets it back",
+    exact_joints: flag(
+        "Exact Joints",
+        "What inverse kinematics may stretch keeps its length over the range, so that knees and elbows are exact; "
+        "Revert Bake sets it back",
     )
     root_motion: ROOT_MOTION
-    loop: BoolProperty(
-        name="Loop",
-        description="The range becomes a cycle: it is simulated again and again until its end is like its beginning",
-    )
-    loop_frames: IntProperty(
-        name="Spread", description="Frames at the end over which what the cycle still lacks is spread", default=8, min=1
-    )
+    loop: flag("Loop", "The range becomes a cycle: it is simulated again and again until its end is like its beginning")
+    loop_frames: whole("Spread", "Frames at the end over which what the cycle still lacks is spread", 8, min=1)
 
     def prepare(self, context):
         """A range within the shot's is baked from the motion of the whole shot, of all selected characters."""
@@ -351,16 +343,9 @@ class ACTIVE_RAGDOLL_OT_export_ready(
 
     verb = "Exporting"
 
-    to: choice(
-        "To",
-        "Where the copy goes",
-        ("SCENE", "Objects", "Objects of the scene"),
-        (".glb", "glTF", "A .glb file"),
-        (".fbx", "FBX", "An .fbx file"),
-        (".usdc", "USD", "A .usdc file"),
-    )
+    to: choice("To", FILES, None, "Where the copy goes")
     root_motion: ROOT_MOTION
-    filepath: StringProperty(name="File", description="Path of the file", subtype="FILE_PATH", options={"SKIP_SAVE"})
+    filepath: text("File", "Path of the file", subtype="FILE_PATH", options={"SKIP_SAVE"})
 
     def invoke(self, context, event):
         """A file's name is asked for first."""

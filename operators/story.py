@@ -1,13 +1,13 @@
 """One button for what happens to a character from this frame on: it is set up and simulated, in one undo step."""
 
 import bpy
-from bpy.props import BoolProperty, FloatProperty, StringProperty
 from mathutils import Vector
 
 from ..core.blender import interface, preferences
 from ..core.blender.physics import build
 from ..core.blender.run import simulate
 from ..core.blender.runtime import STATE
+from ..core.blender.settings.declare import flag, number, text
 from ..core.blender.tools import story, viewport
 from ..core.errors import RagdollError
 from .base import OnArmature, OnRagdoll, ray_below
@@ -19,7 +19,7 @@ STEEP = 0.3  # horizontal part of the view's direction below which it says nothi
 class StoryOperator(Simulating, requires=(interface.unbaked, interface.not_in_edit_mode)):
     """Sets something up at the current frame, in `happen(context, obj, scene)`, and simulates the shot."""
 
-    simulate: BoolProperty(name="Simulate", description="Run the whole shot at once", default=True)
+    simulate: flag("Simulate", "Run the whole shot at once", True)
 
     def prepare(self, context):
         """Refuse before anything is changed; a character without a ragdoll gets one."""
@@ -48,8 +48,8 @@ class StoryOperator(Simulating, requires=(interface.unbaked, interface.not_in_ed
 class BlowOperator(StoryOperator):
     """Strikes the active bone of the active character, away from the view."""
 
-    bone: StringProperty(name="Bone", description="Whose body is struck; empty takes the active one, else the heaviest")
-    strength: FloatProperty(name="Strength", description="Times the usual one", default=1.0, min=0.0, soft_max=10.0)
+    bone: text("Bone", "Whose body is struck; empty takes the active one, else the heaviest")
+    strength: number("Strength", "Times the usual one", 1.0, min=0.0, soft_max=10.0)
 
     def prepare(self, context):
         obj = self.subject(context)

@@ -2,15 +2,17 @@
 
 import traceback
 from dataclasses import fields
+from functools import partial
 
 import bpy
 import numpy as np
-from bpy.props import BoolProperty, PointerProperty
+from bpy.props import PointerProperty
 
 from ..core.blender import preferences
 from ..core.blender.interface import redraw
 from ..core.blender.physics import body_objects
 from ..core.blender.runtime import STATE
+from ..core.blender.settings.declare import flag
 from ..core.blender.tools import viewport
 from ..core.ragdoll.overlay import Show
 from .base import Part, active_armature, paragraph
@@ -23,8 +25,7 @@ def _switched(_self, _context) -> None:
     redraw()
 
 
-def _switch(name: str, description: str, default: bool = True, update=redraw):
-    return BoolProperty(name=name, description=description, default=default, update=update, options=set())
+_switch = partial(flag, default=True, update=redraw)
 
 
 class ActiveRagdollOverlay(bpy.types.PropertyGroup):

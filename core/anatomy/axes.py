@@ -81,7 +81,7 @@ def many_legged(anatomy) -> bool:
 
 
 # ---- the character's axes -----------------------------------------------------------------------------------------
-def character_axes(anatomy, heads, tails, directions=None) -> Axes | None:
+def character_axes(anatomy, heads, directions) -> Axes | None:
     """Up, left and forward of a character in bind pose; None when nothing tells them.
 
     Left is where the left joints are, seen from their right twins. Up leads from the feet to the hips of animals, to
@@ -90,8 +90,7 @@ def character_axes(anatomy, heads, tails, directions=None) -> Axes | None:
     many rigs are named as seen by the viewer.
 
     Args:
-        heads, tails: joints in bind pose [n, 3].
-        directions: unit directions of the bones [n, 3], see `limb_directions`; the tails' when not given.
+        heads: joints in bind pose [n, 3]. directions: of the bones [n, 3], see `limb_directions`.
     """
     heads = np.asarray(heads, dtype=float)
     size = float(np.max(np.ptp(heads, axis=0))) if len(heads) else 0.0
@@ -103,7 +102,7 @@ def character_axes(anatomy, heads, tails, directions=None) -> Axes | None:
     if up is None:
         return None
     forward = quaternion.cross(left, up)
-    seen = _raw_forward(anatomy, heads, tails, size, directions)
+    seen = _raw_forward(anatomy, heads, size, directions)
     swapped = seen is not None and float(seen @ forward) < 0.0
     if swapped:
         left, forward = -left, -forward
@@ -145,7 +144,7 @@ def _raw_up(anatomy, heads, size):
     return high - low
 
 
-def _raw_forward(anatomy, heads, tails, size, directions):
+def _raw_forward(anatomy, heads, size, directions):
     """A direction that tells front from back, or None."""
     if many_legged(anatomy):
         return None  # their feet point everywhere
@@ -161,7 +160,7 @@ def _raw_forward(anatomy, heads, tails, size, directions):
             return front - hind
     if np.linalg.norm(total) < _TINY * size:
         for foot in of_role(anatomy, roles.FOOT):
-            total += (tails - heads)[foot] if directions is None else directions[foot] * size
+            total += directions[foot] * size
     return total if np.linalg.norm(total) > _TINY * size else None
 
 
@@ -333,7 +332,7 @@ def strain(anatomy, parents, heads, tails) -> float:
     if is_impossible(anatomy, parents, heads, tails):
         return np.inf
     ways = limb_directions(anatomy, parents, heads, tails)
-    own = character_axes(anatomy, heads, tails, ways)
+    own = character_axes(anatomy, heads, ways)
     if own is None or anatomy.kind == roles.CREATURE:
         return 1.0 - _breadth(np.asarray(heads, dtype=float))
     human = anatomy.kind == roles.HUMAN

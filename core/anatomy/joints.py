@@ -160,7 +160,7 @@ def joint_limits(anatomy, parents, heads, tails, bones, body_parents, vertices=N
     if not any(found):
         return found
     directions = axes.limb_directions(anatomy, parents, heads, tails, vertices)
-    own = axes.character_axes(anatomy, heads, tails, directions)
+    own = axes.character_axes(anatomy, heads, directions)
     if own is None:
         return [None] * len(found)
     rows = zip(map(int, bones), found, strict=True)
@@ -281,7 +281,7 @@ def body_of(anatomy, parents, heads, tails, turns, vertices=None) -> Body | None
         return None
     parents = roles.body_parents(anatomy, parents)
     directions = axes.limb_directions(anatomy, parents, heads, tails, vertices)
-    own = axes.character_axes(anatomy, heads, tails, directions)
+    own = axes.character_axes(anatomy, heads, directions)
     return own and Body(anatomy, parents, np.asarray(heads, dtype=float), directions, own, turns)
 
 

@@ -1,4 +1,4 @@
-"""What a bone's name says: a meaning, a side, a number; and the roles of words that mean different bones in different
+"""What a bone's name says: a meaning and a side; and the roles of words that mean different bones in different
 conventions. `recognise` weighs them against the joints.
 
 A name is cut into words (separators, camelCase, digits, glued words such as "lefthand"), the words are looked up in
@@ -33,10 +33,8 @@ class Name(NamedTuple):
 
     meaning: str | None = None  # a role, one of the weak words above, or None where it says nothing
     side: str | None = None  # LEFT, RIGHT, CENTER or None
-    number: int | None = None  # the last number in the name, or None
     front: bool | None = None  # whether it speaks of a front (True) or a hind leg (False), or None
     deform: bool = False  # carries the "DEF-" of a generated Rigify rig
-    split: bool = False  # carries a number as Blender's and Rigify's ".001"
 
 
 _TABLE = {
@@ -148,9 +146,7 @@ def read_name(name: str, common: str = "") -> Name:
         meaning = r.THUMB  # Biped counts fingers from the thumb: Finger0, Finger01, Finger02
     elif meaning is None and biped and not words:
         meaning = ROOT
-    number = int(digits[-1]) if digits else None
-    split = re.search(r"[._]\d{3}$", rest) is not None
-    return Name(meaning, side, number, front, prefix is not None, split)
+    return Name(meaning, side, front, prefix is not None)
 
 
 def _take_side(words: list) -> tuple[str | None, list]:
@@ -262,10 +258,9 @@ def _read_japanese(name: str) -> Name | None:
         # Blender rigs made from such models move the side to the end: "腕.L".
         found = re.search(r"[._]([LR])(?:[._]|$)", name)
         side = {"L": r.LEFT, "R": r.RIGHT}[found.group(1)] if found else None
-    numbers = re.findall(r"\d+", name)
     word = re.sub(r"^[左右]|[._][LR]$|[._]\d{3}$", "", name)
     meaning = next((meaning for meaning, pattern in _PATTERNS if pattern.search(word)), None)
-    return Name(meaning, side, int(numbers[-1]) if numbers else None)
+    return Name(meaning, side)
 
 
 _TWIN = re.compile(r"D(?=(?:[._][LR])?$)")

@@ -94,7 +94,10 @@ def main_bones(anatomy: Anatomy, parents, deform=None, heads=None) -> np.ndarray
         mask[(of_role(anatomy, role, CENTER) or of_role(anatomy, role))[:1]] = True
     for role, side in product(limbs, SIDES):
         mask[of_role(anatomy, role, side)[:1]] = True
-    mask[_spread(_trunk(anatomy, parents, heads), MOST_SPINE)] = True
+    trunk = _trunk(anatomy, parents, heads)  # of which as many as may be, evenly, the ends among them
+    mask[
+        np.array(trunk, dtype=int)[np.round(np.linspace(0, len(trunk) - 1, min(len(trunk), MOST_SPINE))).astype(int)]
+    ] = True
     if anatomy.kind == QUADRUPED:
         mask[_parts(of_role(anatomy, NECK), MOST_NECK)] = True
         mask[_parts(of_role(anatomy, TAIL), MOST_TAIL)] = True
@@ -122,10 +125,3 @@ def _parts(rows: list, most: int) -> list:
     """The first bones of at most so many parts of a chain, of about as many bones each."""
     count = min(len(rows), most)
     return [rows[i * len(rows) // count] for i in range(count)]
-
-
-def _spread(rows: list, most: int) -> list:
-    """At most so many of a chain, evenly, its ends among them."""
-    if len(rows) <= most:
-        return rows
-    return [rows[i] for i in np.round(np.linspace(0, len(rows) - 1, most)).astype(int)]

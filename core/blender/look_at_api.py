@@ -37,14 +37,14 @@ def enable_look_at(
     Args:
         cancel_current_transition: a transition under way gives way to this one; else the call is ignored meanwhile.
     """
-    return _go(obj, "ENABLE", time, cancel_current_transition, index, frame)
+    return _store(obj, "ENABLE", index, frame, duration=time, cancel_current_transition=cancel_current_transition)
 
 
 def disable_look_at(
     obj, time: float, cancel_current_transition: bool = True, index: int = 0, frame: float | None = None
 ) -> bool:
     """Let the weight go to 0 within a time [s]; else as `enable_look_at`."""
-    return _go(obj, "DISABLE", time, cancel_current_transition, index, frame)
+    return _store(obj, "DISABLE", index, frame, duration=time, cancel_current_transition=cancel_current_transition)
 
 
 def is_in_transition(obj, index: int = 0, frame: float | None = None) -> bool:
@@ -85,21 +85,16 @@ def _state(obj, index: int, frame: float | None) -> tuple[float, float]:
     return weight_at(frame * step, events_of(chain, step), initial)
 
 
-def _go(obj, kind: str, time: float, cancel: bool, index: int, frame: float | None) -> bool:
-    ignored = not cancel and is_in_transition(obj, index, frame)
-    _store(obj, kind, index, frame, ignored, duration=time, cancel_current_transition=cancel)
-    return not ignored
-
-
-def _store(obj, kind: str, index: int, frame: float | None, ignored: bool = False, **values) -> None:
-    """Store a call, unless it is ignored; one that is wrong is refused either way."""
+def _store(obj, kind: str, index: int, frame: float | None, **values) -> bool:
+    """Store a call, unless a transition under way makes it ignored: then False. A wrong one is refused either way."""
     chain = _chain_of(obj, index)
     frame, step = _time_of(obj, frame)
     WeightEvent(frame * step, values.get("weight", 1.0), values.get("duration"))
-    if ignored:
-        return
+    if not values.get("cancel_current_transition", True) and is_in_transition(obj, index, frame):
+        return False
     event = chain.events.add()
     event.kind, event.frame = kind, frame
     for name, value in values.items():
         setattr(event, name, value)
     runtime.settings_changed(obj, stack=False)
+    return True

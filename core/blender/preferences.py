@@ -6,12 +6,12 @@ from functools import cache
 from pathlib import Path
 
 import bpy
-from bpy.props import EnumProperty, FloatVectorProperty, StringProperty
 
 from ..ragdoll import overlay
-from .interface import redraw, rows
+from .interface import props, redraw, rows
 from .languages import translated
 from .runtime import STATE
+from .settings.declare import choice, text, vector
 
 PACKAGE = __package__.removesuffix(".core.blender")
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,6 +22,7 @@ BONES = (
     ("ALL", "All", "All bones but the tiny ones"),
     ("KEEP", "As Chosen", "The bones whose Simulated is on: brings edited shapes, masses and limits into the bodies"),
 )
+_FIRST = [each for each in BONES if each[0] in ("DEFORM", "MAIN", "ALL")]
 QUALITIES = (  # with steps a second and solver iterations of a new rigid body world
     ("PREVIEW", "Preview", "240 steps a second, 10 iterations: quick, enough while weights stay high", 240.0, 10),
     ("STANDARD", "Standard", "480 steps a second, 40 iterations: limits hold in a limp fall", 480.0, 40),
@@ -48,31 +49,23 @@ class ActiveRagdollPreferences(bpy.types.AddonPreferences):
 
     bl_idname = PACKAGE
 
-    bones: EnumProperty(
-        name="Bones",
-        items=[b for b in BONES if b[0] in ("DEFORM", "MAIN", "ALL")],
-        description="Which bones a first build gives a body",
+    bones: choice("Bones", _FIRST, None, "Which bones a first build gives a body")
+    quality: choice(
+        "World Quality",
+        [each[:3] for each in QUALITIES],
+        "STANDARD",
+        "How finely the rigid body world is stepped where a build has to make one",
     )
-    quality: EnumProperty(
-        name="World Quality",
-        items=[each[:3] for each in QUALITIES],
-        default="STANDARD",
-        description="How finely the rigid body world is stepped where a build has to make one",
-    )
-    profile_folder: StringProperty(
-        name="Own Presets",
-        description="Folder of self-made presets; empty for the folder that Blender keeps for this extension",
+    profile_folder: text(
+        "Own Presets",
+        "Folder of self-made presets; empty for the folder that Blender keeps for this extension",
         subtype="DIR_PATH",
     )
 
     def draw(self, context):
         """Fields, keys and the way to the manual."""
-        column = rows(self.layout)
-        for name in ("bones", "quality", "profile_folder"):
-            column.prop(self, name)
-        colors = rows(self.layout)
-        for name in PALETTE:
-            colors.prop(self, name)
+        props(rows(self.layout), self, "bones", "quality", "profile_folder")
+        props(rows(self.layout), self, *PALETTE)
         draw_keys(self.layout, context.window_manager.keyconfigs.user)
         self.layout.operator("wm.url_open", text="Open the Manual", icon="HELP").url = manifest()["website"]
 
@@ -91,9 +84,7 @@ def draw_keys(layout, keys) -> None:
 
 
 ActiveRagdollPreferences.__annotations__ |= {  # not within the class: Python 3.14 has no such name there
-    name: FloatVectorProperty(
-        name=label, size=4, subtype="COLOR", min=0.0, max=1.0, default=table[kind], update=recolor
-    )
+    name: vector(label, None, table[kind], "COLOR", min=0.0, max=1.0, update=recolor)
     for name, (label, table, kind) in PALETTE.items()
 }
 

@@ -12,6 +12,7 @@ are ahead and, imaginary, to the left. What is stated for 1.8 m under 9.81 m/s^2
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -102,6 +103,7 @@ class Foot:
     swing: tuple | None = None
     clock: float = 0.0  # since the swing began [s]
     own: str = ""  # what it swings for, where its animation leaves it standing: CATCH or SETTLE
+    turn: float = 0.0  # about the vertical, that it stands by against its animation [rad]
 
     def left(self, body: Body, clock: float) -> float:
         """Time until such a foot lands, that long after it left [s]."""
@@ -125,6 +127,9 @@ class State:
     hurries: float = 0.0  # how much the gait hurries after it, 0..1
     home: float = 0.0  # how much of the way back each step takes [m]
     fell: bool = False  # no step can catch it
+    turn: tuple = (0.0, 0.0)  # of the animation about the vertical through the pivot [rad]
+    facing: float = 0.0  # to where it turns, less with each step
+    pivot: complex = 0j
 
     @property
     def offset(self) -> complex:
@@ -144,7 +149,8 @@ class State:
     def is_over(self, body: Body) -> bool:
         """Whether nothing of the push is left."""
         size = abs(self.hip) + abs(self.coming) + abs(self.rise[0]) + self.ahead + abs(self.lean[0]) + self.arms[0]
-        size += sum(abs(foot.offset) + abs(foot.height) for foot in self.feet)
+        size += sum(abs(foot.offset) + abs(foot.height) + abs(foot.turn) for foot in self.feet)
+        size += abs(self.turn[0]) + abs(self.facing)
         return not any(foot.swing for foot in self.feet) and self.is_calm(body) and size < 1e-3 * body.size
 
 
@@ -154,6 +160,8 @@ class Push:
 
     speed: complex = 0j  # that a blow gives it at once [m/s]
     pull: complex = 0j  # acceleration over the whole frame [m/s^2]
+    # Where its animation would stand on: turned so far [rad], then shifted and raised [m]; from there it walks back
+    left: tuple | None = None
 
 
 @dataclass(frozen=True)
@@ -198,15 +206,23 @@ def bearing(body: Body, feet: list, wanted: complex, heading: complex) -> comple
     return on + complex(_within(off.real, -HEEL, TOE), _within(off.imag, -SIDE, SIDE)) * heading * body.size
 
 
+def left(hip: complex, turn: float, shift: complex, rise: float) -> State:
+    """Of one who stands where its animation, whose hip is there, would stand turned, then shifted and raised."""
+    foot = Foot(cmath.rect(1.0, turn) * hip + shift - hip, rise)
+    return State(foot.offset, feet=(foot, foot), rise=(rise, 0.0), turn=(turn, 0.0), facing=turn, pivot=hip)
+
+
 def step(body: Body, state: State, stride: Stride, push: Push, seconds: float, manner: Manner) -> State:
     """The state one frame later; `stride` is that of the animation at the coming frame."""
-    state = _pushed(body, state, stride, push, seconds)
+    before, state = state, _pushed(body, state, stride, push, seconds)
     state = _stepping_out(body, state, stride, manner)
     state = _swinging(body, state, stride, seconds)
     feet = [_foot(body, state, stride, k, seconds, manner) for k in (0, 1)]
     feet = tuple(_apart(body, stride, feet, k) for k in (0, 1))
     lost = abs(state.capture(body) - state.offset) >= LOST * body.leg * manner.strength
     state = replace(state, feet=feet, fell=lost and state.clock < math.inf)
+    if state.facing or state.turn[0]:
+        state = _turning(body, before, state, stride, seconds, manner)
     return _hip(body, state, stride, seconds)
 
 
@@ -287,6 +303,28 @@ def _swinging(body: Body, state: State, stride: Stride, seconds: float) -> State
     return replace(state, hip=hip, speed=speed, coming=state.coming - given, lean=lean, arms=arms)
 
 
+def _turning(body: Body, before: State, state: State, stride: Stride, seconds: float, manner: Manner) -> State:
+    """Turned on towards its animation's own way, by some with each step, and with feet that stand where they are."""
+    facing, most = state.facing, math.pi / max(manner.steps_home, 4)
+    if any(foot.swing and not old.swing for foot, old in zip(state.feet, before.feet, strict=True)):
+        facing -= _within(facing, -most, most)
+    turn = _sprung(state.turn, facing, 1.2 / body.time, 1.0, seconds)
+    angle = turn[0] - state.turn[0]
+    back, feet = 1.0 - cmath.rect(1.0, angle), []
+    for k, foot in enumerate(state.feet):
+        if foot.swing is None:
+            moved = replace(foot, turn=foot.turn - angle)
+            feet.append(replace(moved, offset=foot.offset + back * (stride.ankles[k] - state.pivot)))
+        else:
+            left = foot.left(body, foot.clock) if foot.own else stride.seconds[k]
+            way = back * (stride.hip - state.pivot)
+            start, goal, level = foot.swing
+            moved = replace(foot, turn=foot.turn * left / (left + seconds), swing=(start + way, goal + way, level))
+            feet.append(replace(moved, offset=foot.offset + way))
+    hip = state.hip + back * (stride.hip - state.pivot)
+    return replace(state, hip=hip, feet=tuple(feet), turn=turn, facing=facing)
+
+
 def _sprung(pair: tuple, target, hertz: float, ratio: float, seconds: float) -> tuple:
     """A damped spring, one semi-implicit step."""
     value, rate = pair
@@ -304,19 +342,20 @@ def _stepping_out(body: Body, state: State, stride: Stride, manner: Manner) -> S
         return state
     calm, (left, right) = state.is_calm(body), (foot.offset for foot in state.feet)
     if calm and manner.steps_home and not state.home:
-        way = min(abs(state.offset) / manner.steps_home, 0.12 * body.leg)
+        way = min(abs(state.offset) / manner.steps_home, 0.3 * body.leg)
         state = replace(state, home=max(way, 2.0 * _NEAR * body.size))
     if not _stays(body, stride) or state.clock < LATENCY * body.time:
         return state
     feet, way = [shown(state, stride, k) for k in (0, 1)], state.capture(body) - state.offset
+    away = [abs(foot.offset) + 0.2 * body.size * abs(foot.turn) for foot in state.feet]
     at = stride.pressure + state.capture(body)
     own = SETTLE
     if abs(at - bearing(body, feet, at, stride.heading)) > 1e-3 * body.size:
         own, turned = CATCH, way / stride.heading
         # Aside with the foot of that side, ahead and back with the one that is further behind.
         first = dot(feet[0] - feet[1], way) < 0.0 if abs(turned.real) >= abs(turned.imag) else turned.imag > 0.0
-    elif calm and state.home and max(abs(left), abs(right)) > 0.01 * body.size:
-        first = abs(left) >= abs(right)
+    elif calm and state.home and (max(away) > 0.01 * body.size or abs(state.facing) > 0.01):
+        first = away[0] >= away[1]
     elif calm and abs(left - right) > _GATHER * body.size:  # the foot that was left behind
         first = abs(left) < abs(right)
     else:
@@ -363,7 +402,7 @@ def _foot(body: Body, state: State, stride: Stride, k: int, seconds: float, mann
         0.36 * way * gone * (1.0 - gone)
         + STEP_HEIGHT * body.size * bool(foot.own) * math.sin(math.pi * left / (left + clock)) ** 2
     )
-    return Foot(offset, height, rate, climb, lift, (start, goal, level), clock, foot.own)
+    return Foot(offset, height, rate, climb, lift, (start, goal, level), clock, foot.own, foot.turn)
 
 
 def _steered(pair: tuple, goal, left: float, seconds: float, most: float) -> tuple:

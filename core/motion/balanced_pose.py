@@ -9,10 +9,12 @@ from math import cos, radians, sin
 import numpy as np
 
 from .. import pose as pose_space
+from .. import quaternion as q
 from . import components as c
 from .balance import STRETCHED, Body, State
 from .components import ModelView, write_rotations
 from .gait import Sample
+from .getting_up import moved_pose
 from .limbs import stabilize
 from .stack import Inputs, LocalPose, Rig
 
@@ -64,6 +66,16 @@ class Figure:
         """Likewise of a pose that is known in model space."""
         joints = np.array([view.positions[bone] for bone in (*self._tops, *self._feet)])
         return self.sample(joints @ world[:3, :3].T + world[:3, 3])
+
+    def turned(self, pose: LocalPose, world: np.ndarray, state: State, since: float = 0.0) -> LocalPose:
+        """The pose turned as the state has it, less what it was turned by before [rad]."""
+        angle = state.turn[0] - since
+        if angle == 0.0:
+            return pose
+        move = pose_space.affine(q.to_matrix(q.from_axis_angle(_UP, angle)), np.zeros(3))
+        pivot = np.array((state.pivot.real, state.pivot.imag, 0.0))
+        move[:3, 3] = pivot - move[:3, :3] @ pivot
+        return moved_pose(self.rig, pose, move @ world, world)
 
     def posed(self, body: Body, pose: LocalPose, world: np.ndarray, state: State) -> LocalPose:
         """The pose as the state has it; world: of the armature, without shear."""
@@ -136,9 +148,10 @@ class _Posing:
             limit = max(STRETCHED * self.body.leg, c.length(c.sub(ankle, self._place(view.positions[top]))))
             goal = c.add(ankle, vector)
             angle, raised = self._heel(goal, hip, limit)
-            if angle > 0.0:
+            if angle > 0.0 or moved.turn:
                 left = 1j * self.heading
-                rotations[foot] = self._turned(foot, self._turn((left.real, left.imag, 0.0), angle))
+                heel = self._turn((left.real, left.imag, 0.0), angle)
+                rotations[foot] = self._turned(foot, c.multiply(self._turn(_UP, moved.turn), heel))
             above = figure.rig.parents[top]
             local = c.rotate(c.conjugate(view.parent_rotation(top)), self._inside(c.sub(raised, ankle)))
             positions[top] += np.divide(local, view.scale(above))

@@ -127,7 +127,7 @@ class Biped:
         if is_impossible(anatomy, rig.parents, heads, tails):
             raise RagdollError("no body could take its bind pose")
         directions = limb_directions(anatomy, rig.parents, heads, tails)
-        axes = character_axes(anatomy, heads, tails, directions)
+        axes = character_axes(anatomy, heads, directions)
         self.four = anatomy.kind == roles.QUADRUPED
         if axes is None:
             raise RagdollError("it has no left and right limbs")

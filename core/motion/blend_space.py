@@ -312,7 +312,7 @@ class SpacePlayer:
         at = given
         if any(self.smoothing) and passed > 0.0:
             steps = zip(state.at, state.given, given, self.smoothing, strict=True)
-            at = tuple(smooth_step(x, old, new, time, passed) for x, old, new, time in steps)
+            at = tuple(lagged(x, old, new, time, passed) for x, old, new, time in steps)
         weights = state.weights if at == state.at else self.space.weights(*at)
         phase = state.phase
         if self.group is not None:
@@ -329,12 +329,12 @@ class SpacePlayer:
         return weighted_sum(AdditivePose(*arrays, MESH), state.weights[used])
 
 
-def smooth_step(state: float, before: float, after: float, seconds: float, step: float) -> float:
+def lagged(state, before, after, seconds: float, step: float):
     """An input that follows with a lag: the exact answer of x' = (u - x) / seconds while u goes evenly from one value
     to another. Twice the frames of the same input give the same at the common ones.
 
     Args:
-        state: x before; the result is x after. before, after: u, before and after.
+        state: x before; the result is x after. before, after: u, before and after. Numbers, or arrays of them.
         seconds: Time constant: after it, 63 % of a step are done; 0: no smoothing. step: Seconds from frame to frame.
     """
     if seconds == 0.0:

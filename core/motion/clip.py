@@ -86,13 +86,6 @@ class Clip:
             return _take(self.poses, below)
         return between(_take(self.poses, below), _take(self.poses, below + 1), np.array(share))
 
-    def at_phase(self, phase: float) -> LocalPose:
-        """The pose [n] at a phase: 0 the first frame, 1 the last, going round outside."""
-        if not math.isfinite(phase):
-            raise RagdollError(f'The phase of clip "{self.name}" is not a number')
-        count = self.frame_count - 1
-        return self.at(_rounded(phase * count) % max(count, 1) / self.fps)
-
     def place(self, clip_time: float) -> tuple[int, float]:
         """The frame at or before a time within the clip [s], and how far it is to the next, 0 on a frame."""
         frame = _rounded(min(max(clip_time * self.fps, 0.0), self.frame_count - 1))

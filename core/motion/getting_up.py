@@ -148,8 +148,8 @@ def begun(
         Moving.from_frames(moved[0].positions, moved[0].rotations, moved[1].positions, moved[1].rotations, 1.0 / fps),
         np.float64(duration),
     )
-    for decay in (offsets.positions, offsets.rotations):
-        decay.offset[carriers] = decay.velocity[carriers] = 0.0
+    for values in offsets[:4]:
+        values[carriers] = 0.0
     return Passage(frame, fps, action, move, offsets=offsets, **more)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..errors import RagdollError
 from .blend_space import SpacePlayer, step_all
-from .clip import LOOP, ONCE, PING_PONG, Clip, check_whole, interpolate
+from .clip import LOOP, Clip, check_whole, interpolate
 from .stack import LocalPose, Rig, Step
 
 ANY = "*"
@@ -44,10 +44,8 @@ class ClipSource:
 
     def pose(self, phase: float) -> LocalPose:
         """The pose [n]; played backwards it begins at the clip's end."""
-        if self.mode in (ONCE, PING_PONG):
-            start = self.clip.length if self.speed < 0.0 else 0.0
-            return self.clip.at(self.clip.clip_time(start + phase * self.clip.length, mode=self.mode))
-        return self.clip.at_phase(phase + (1.0 if self.speed < 0.0 else 0.0))
+        start = self.clip.length if self.speed < 0.0 else 0.0
+        return self.clip.at(self.clip.clip_time(start + phase * self.clip.length, mode=self.mode))
 
 
 class SpaceSource:

@@ -22,6 +22,7 @@ from .. import quaternion
 from ..anatomy.masses import froude
 from ..errors import RagdollError
 from . import weight_spread
+from .overlay import arc_lines
 
 WORLD, LOCAL, TOWARDS = "WORLD", "LOCAL", "TOWARDS"
 # A body is never made faster than this many times sqrt(gravity * height): 105 m/s for a man.
@@ -363,13 +364,7 @@ def arrow_lines(start, drawn, size: float) -> np.ndarray:
 
 def blast_lines(origin, radius: float) -> np.ndarray:
     """Segments [k, 2, 3] of three circles about an origin [3] and a cross in it."""
-    turn = np.linspace(0.0, 2.0 * np.pi, CIRCLE + 1)
-    found = []
-    for axis in range(3):
-        circle = np.zeros((CIRCLE + 1, 3))
-        circle[:, (axis + 1) % 3], circle[:, (axis + 2) % 3] = np.cos(turn), np.sin(turn)
-        found.append(np.stack([circle[:-1], circle[1:]], axis=1))
-        cross = np.zeros((1, 2, 3))
-        cross[0, :, axis] = (-0.1, 0.1)
-        found.append(cross)
-    return np.asarray(origin, dtype=float) + radius * np.concatenate(found)
+    x, y, z = np.eye(3)
+    rings = [arc_lines(1.0, 0.0, 2.0 * np.pi, CIRCLE, u, v) for u, v in ((y, z), (z, x), (x, y))]
+    crosses = np.stack([-0.1 * np.eye(3), 0.1 * np.eye(3)], axis=1)
+    return np.asarray(origin, dtype=float) + radius * np.concatenate([*rings, crosses])

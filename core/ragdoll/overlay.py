@@ -51,7 +51,7 @@ def polyline(points) -> np.ndarray:
     return np.stack([points[:-1], points[1:]], axis=1)
 
 
-def _arc(radius, first, last, count, u, v, center=(0.0, 0.0, 0.0)) -> np.ndarray:
+def arc_lines(radius, first, last, count, u, v, center=(0.0, 0.0, 0.0)) -> np.ndarray:
     """Segments of a circle's arc: ``center + radius (u cos t + v sin t)``."""
     t = np.linspace(first, last, count + 1)[:, None]
     return polyline(np.asarray(center) + radius * (np.asarray(u) * np.cos(t) + np.asarray(v) * np.sin(t)))
@@ -91,7 +91,7 @@ def hinge_edges(limit_min, limit_max, radius: float) -> np.ndarray:
     u, v = hinge_axes(axis)
     low, high = float(limit_min[axis]), float(limit_max[axis])
     count = max(2, math.ceil((high - low) / (2.0 * math.pi) * 2 * CIRCLE))
-    arc = _arc(radius, low, high, count, u, v)
+    arc = arc_lines(radius, low, high, count, u, v)
     ends = np.stack([arc[0, 0], arc[-1, 1]])
     return np.concatenate([arc, np.stack([np.zeros_like(ends), ends], axis=1)])
 
@@ -102,7 +102,7 @@ def twist_edges(low: float, high: float, radius: float) -> np.ndarray:
         return np.zeros((0, 2, 3))
     count = max(2, math.ceil((high - low) / (2.0 * math.pi) * CIRCLE))
     center = (0.0, 0.6 * radius, 0.0)
-    arc = _arc(0.3 * radius, low, high, count, _Z, _X, center)
+    arc = arc_lines(0.3 * radius, low, high, count, _Z, _X, center)
     ends = np.stack([arc[0, 0], arc[-1, 1]])
     inner = np.asarray(center) + (ends - center) * 0.7
     return np.concatenate([arc, np.stack([inner, ends], axis=1)])
@@ -247,10 +247,7 @@ class Wires:
         frames = parent.copy()
         frames[:, :3, :3] = np.matmul(parent[:, :3, :3], _swing_matrices(x, z, sine, cosine))
         return Reading(
-            angle=angle,
-            direction=direction,
             turn=shown,
-            allowed=allowed,
             swing_standing=np.where(self._cone, swung_far, np.where(self._hinge, turned, INSIDE)),
             twist_standing=np.where(self._cone, ranged, INSIDE),
             separation=np.sqrt(np.einsum("ji,ji->j", apart, apart)),
@@ -354,11 +351,7 @@ class Kept:
 class Reading:
     """The j joints at one frame."""
 
-    # angle, direction: the swing and the direction of its axis from X towards Z [rad], [j]
-    angle: np.ndarray
-    direction: np.ndarray
     turn: np.ndarray  # a hinge's angle, else the twist [rad], [j]
-    allowed: np.ndarray  # a cone's largest swing in that direction [rad], [j]
     # swing_standing, twist_standing: INSIDE, NEAR or BEYOND [j]; a hinge's is its swing's
     swing_standing: np.ndarray
     twist_standing: np.ndarray
@@ -440,7 +433,7 @@ def look_at_lines(positions, forwards, references, limits, target, length: float
     for position, forward, reference, limit in zip(positions, forwards, references, limits, strict=True):
         if limit <= 0.0:
             continue
-        turn = quaternion.shortest_arc(BONE, reference)
+        turn = quaternion.shortestarc(BONE, reference)
         cone = position + quaternion.rotate(turn, cone_edges([-limit] * 3, [limit] * 3, 0.5 * length))
         angle = np.arctan2(np.linalg.norm(np.cross(forward, reference)), forward @ reference)
         ends.append(cone)

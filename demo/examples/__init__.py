@@ -20,6 +20,7 @@ EXAMPLES = {
     "two_falls": "a rag, and somebody who protects himself, pushed alike",
     "stunt": "struck by a box of a car's size, thrown, and up again, hurt",
     "slip": "a fall on the back with reflexes awake",
+    "horse_down": "a horse is knocked off its legs, rolls to its chest and rises with the front legs first",
     "boxer": "three punches taken standing, one that fells",
     "get_up_compare": "heights of mass center, hands and feet of our get-ups beside recorded ones",
 }

@@ -140,12 +140,10 @@ def _skin(scene, obj) -> None:
 
 def _place(obj, height: float, x: float) -> None:
     """Stand a character on the floor at a place, facing -Y, with a given height."""
-    from active_ragdoll.core.blender.rig import armature
     from active_ragdoll.core.blender.stack.entries.look_at import rig_of
     from active_ragdoll.core.motion.look_at.chain import upright_axes
 
-    rig = rig_of(obj)
-    forward, _up = upright_axes(rig, anatomy_of(obj), armature.bind_tails(obj.data))
+    forward, _up = upright_axes(rig_of(obj), anatomy_of(obj))
     forward = obj.matrix_world.to_3x3() @ Vector(forward if forward is not None else (0.0, -1.0, 0.0))
     turn = Matrix.Rotation(math.atan2(-1.0, 0.0) - math.atan2(forward.y, forward.x), 4, "Z")
     corners = [obj.matrix_world @ p for bone in obj.data.bones for p in (bone.head_local, bone.tail_local)]

@@ -36,12 +36,22 @@ def _drive(obj, constraint, path: str, expression: str) -> None:
     variable.name, variable.targets[0].id, variable.targets[0].data_path = "x", obj, path
 
 
-def simple(scene, pole: bool = True) -> bpy.types.Object:
-    """A skeleton whose own limbs are led by inverse kinematics, made by hand: no switch, with poles or without."""
+def simple(scene, pole: bool = True, heels: bool = False) -> bpy.types.Object:
+    """A skeleton whose own limbs are led by inverse kinematics, made by hand: no switch, with poles or without.
+
+    With heels the controls of feet, which are long, are at their tips and only place them; heels there turn them.
+    """
     table = dict(BENT)
     for side in ".L", ".R":
         for _upper, lower, end in LIMBS:
-            table[f"{end} IK{side}"] = (*BENT[f"{end}{side}"][:2], None)
+            head, tail, parent = BENT[f"{end}{side}"]
+            table[f"{end} IK{side}"] = (head, tail, None)
+            if heels and end == "foot":
+                tail = (tail[0], tail[1] - 0.2, tail[2])
+                table[f"foot{side}"] = (head, tail, parent)
+                table[f"foot IK{side}"] = (tail, (tail[0], tail[1] - 0.1, tail[2]), None)
+                table[f"heel{side}"] = (tail, head, f"foot IK{side}")
+                table[f"target{side}"] = (head, tail, f"heel{side}")
             if pole:
                 x, y, z = BENT[f"{lower}{side}"][0]
                 y += 0.5 if end == "hand" else -0.5
@@ -49,11 +59,17 @@ def simple(scene, pole: bool = True) -> bpy.types.Object:
     obj = rigs.armature(scene, table, "Simple")
     for side in ".L", ".R":
         for _upper, lower, end in LIMBS:
-            solver = _constraint(obj, f"{lower}{side}", "IK", f"{end} IK{side}", chain_count=2)
+            target = f"{end} IK{side}"
+            if heels and end == "foot":
+                target, obj.data.bones[f"heel{side}"].use_inherit_rotation = f"target{side}", False
+                obj.pose.bones[f"heel{side}"].custom_shape = bpy.data.objects.new("Shape", None)
+                for name in (target, f"heel{side}"):
+                    obj.pose.bones[name].lock_location = (True, True, True)
+            solver = _constraint(obj, f"{lower}{side}", "IK", target, chain_count=2)
             if pole:
                 solver.pole_target, solver.pole_subtarget = obj, f"{lower} pole{side}"
                 solver.pole_angle = _angle_at_rest(obj, solver)
-            _constraint(obj, f"{end}{side}", "COPY_ROTATION", f"{end} IK{side}")
+            _constraint(obj, f"{end}{side}", "COPY_ROTATION", target)
     return obj
 
 

@@ -8,7 +8,7 @@ import knock_outs
 import rigs
 from active_ragdoll.core.anatomy import axes
 from active_ragdoll.core.anatomy.masses import GRAVITY, froude
-from active_ragdoll.core.blender.rig.armature import anatomy_of, bind_tails
+from active_ragdoll.core.blender.rig.armature import anatomy_of
 from active_ragdoll.core.blender.settings import effects
 from active_ragdoll.core.blender.stack import stack_edits
 
@@ -118,7 +118,8 @@ def fall(
     names, height = [part.bone for part in parts], obj.active_ragdoll.height
     roles = [obj.pose.bones[bone].active_ragdoll.role for bone in names]
     chest = max((i for i, role in enumerate(roles) if role in TRUNK), key=lambda i: (TRUNK.index(roles[i]), i))
-    own = axes.character_axes(anatomy_of(obj), *_places(obj))
+    heads, tails = _places(obj)
+    own = axes.character_axes(anatomy_of(obj), heads, tails - heads)
     world = np.array(obj.matrix_world)
     turned = np.array(obj.pose.bones[names[chest]].matrix) @ np.linalg.inv(obj.data.bones[names[chest]].matrix_local)
     ahead = (world @ turned)[:3, :3] @ own.forward
@@ -150,4 +151,4 @@ def fall(
 
 def _places(obj) -> tuple:
     heads = np.array([bone.head_local for bone in obj.data.bones])
-    return heads, bind_tails(obj.data)
+    return heads, np.array([bone.tail_local for bone in obj.data.bones])

@@ -29,6 +29,17 @@ def test_a_hand_rides_a_moving_target_with_the_offset_of_the_moment(fresh_scene)
     assert not STATE.warnings.get(obj.name)
 
 
+def test_a_hand_is_held_at_a_baked_character(fresh_scene):
+    obj, _target = holding.reaching_human(fresh_scene, {1: (0.0, 0.0, 0.0)})
+    other = rigs.chain(fresh_scene, 2)
+    rigs.key_locations(other, {1: (0.6, -0.2, 1.3), 48: (0.52, -0.15, 1.36)})
+    build.build(other, fresh_scene)
+    other.active_ragdoll.muted = True
+    attach(obj, other, point=TIP)
+    places = rigs.play(fresh_scene, 1, 12, lambda: in_target(other, tip(obj)))
+    assert np.ptp(places[1:], axis=0).max() < 4e-3 and not STATE.warnings.get(obj.name)
+
+
 @pytest.mark.parametrize("scale", (0.01, 1.0, 100.0))
 @pytest.mark.parametrize(("kind", "rope"), (("FIXED", 0.0), ("DISTANCE", 0.05)))
 def test_a_limp_character_hangs_on_what_moves_at_any_scale(scene, scale, kind, rope):

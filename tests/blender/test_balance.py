@@ -11,6 +11,7 @@ from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import effects
 from active_ragdoll.core.blender.stack.entries.balance import Balance
+from active_ragdoll.core.motion import balance
 from own_characters import or_own
 
 HIT = 8  # frame of the push, after the first
@@ -112,6 +113,30 @@ def test_walked_back_it_is_where_its_animation_is(fresh_scene):
     targets, _phases, balances = run(fresh_scene, obj)
     assert max(abs(state.offset) for state in balances.values() if state) > 0.1
     assert np.abs(targets[150] - targets[1])[:, :3, 3].max() < 0.01
+
+
+def test_after_a_get_up_it_turns_and_walks_back_with_feet_that_stand():
+    rig = rigs.load("own mixamo")
+    obj, scene, last = rig.obj, rig.scene, rig.first + 360
+    scene.frame_set(last)
+    home = rigs.pose(obj)
+    prepare(scene, obj, rig.first, last)
+    recovery, obj.active_ragdoll.balance.return_to_path = obj.active_ragdoll.recovery, "WALK_BACK"
+    recovery.rest_time, recovery.get_up, recovery.events[0].frame = 0.5, "AUTOMATIC", rig.first + HIT
+    push(scene, obj, 1.5, (1.0, 0.0, 0.0))
+    targets, phases, balances = run(scene, obj)
+    step = balance_of(obj, rig.first)[0]
+    feet = [obj.data.bones.find(step.rig.name(leg.bones[-1])) for leg in step.figure.legs]
+    begun = min(frame for frame in balances if balances[frame] and phases[frame] == "BLENDING")
+    assert abs(balances[begun].turn[0]) > 0.5 and abs(balances[begun].hip) > 0.2
+    for frame in range(begun, last):
+        moved = (targets[frame] - targets[frame - 1])[feet]
+        assert np.linalg.norm(moved[:, :3, 3], axis=1).max() < 3.2 / rigs.FPS  # as people's, from the first step on
+        before, after = (balances[now] or balance.State() for now in (frame - 1, frame))
+        for k, (a, b) in enumerate(zip(before.feet, after.feet, strict=True)):
+            if a.offset and not a.swing and not b.swing:
+                assert np.linalg.norm(moved[k, :2, 3]) < 0.002 and np.abs(moved[k, :2, :3]).max() < 0.01
+    assert np.abs(targets[last] - home)[feet, :3, 3].max() < 0.01
 
 
 @pytest.mark.blender_version

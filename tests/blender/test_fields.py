@@ -62,7 +62,7 @@ def _plain(scene, made) -> list:
         return twin
 
     twins = {body: copy(body) for body in _bodies(made)}
-    for piece in [piece for obj in made for piece in body_objects.pieces_of(obj.active_ragdoll)]:
+    for piece in [p for obj in made for its in body_objects.pieces_by_body(obj.active_ragdoll).values() for p in its]:
         copy(piece).parent = twins[piece.parent]
     for obj in made:
         remove.remove(obj)

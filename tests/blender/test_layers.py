@@ -112,7 +112,6 @@ def test_a_pose_asset_of_another_file_is_a_layer(rig, data_dir, tmp_path):
     assert action.library is None and action.asset_data is not None
     made = stack_edits.add_pose_layer(rig.obj, rig.scene, action)
     made.only_keyed = False
-    stack_edits.changed(rig.obj)
     angle, way = layered.difference(layered.shown(rig, FRAMES), expected)
     assert angle < 1e-3 and way < 1e-5
 
@@ -154,7 +153,6 @@ def graph_of(rig, states, parameters, transitions):
         for parameter, compare, value in conditions:
             _add(rig, "CONDITION", made.conditions, parameter=parameter, compare=compare, value=value)
     graph.enabled = True
-    stack_edits.changed(rig.obj)
     return graph
 
 

@@ -12,7 +12,7 @@ from refusals import refuses
 from core import pose as pose_space
 from core import quaternion
 from core.errors import RagdollError
-from core.motion.blend_space import smooth_step
+from core.motion.blend_space import lagged
 from core.motion.clip import (
     LOCAL,
     LOOP,
@@ -198,7 +198,7 @@ def test_bad_groups_are_refused_by_name():
 
 def smoothed(values, seconds, step):
     """The answer to an input at every frame."""
-    steps = accumulate(pairwise(values), lambda now, ends: smooth_step(now, *ends, seconds, step), initial=values[0])
+    steps = accumulate(pairwise(values), lambda now, ends: lagged(now, *ends, seconds, step), initial=values[0])
     return np.array([*steps])
 
 
@@ -209,4 +209,4 @@ def test_smoothing_does_not_depend_on_the_frame_rate(seed, seconds, finer):
     found = smoothed(fine, seconds, 1 / 24 / finer)[::finer]
     np.testing.assert_allclose(found, smoothed(values, seconds, 1 / 24), atol=1e-9)
     np.testing.assert_array_equal(smoothed(values, 0.0, 1 / 24), values)
-    assert smooth_step(0.0, 1.0, 1.0, 0.5, 0.5) == pytest.approx(1 - np.exp(-1))  # a step, after the smoothing time
+    assert lagged(0.0, 1.0, 1.0, 0.5, 0.5) == pytest.approx(1 - np.exp(-1))  # a step, after the smoothing time

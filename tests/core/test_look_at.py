@@ -361,7 +361,7 @@ def squashed_human():
 def set_up(body, seed=0):
     body = with_eyes(body)
     found = rig_of(body, seed)
-    return found, LookAt(found, from_roles(found, body.anatomy, body.tails).entries), found.bind
+    return found, LookAt(found, from_roles(found, body.anatomy).entries), found.bind
 
 
 RIGS = {

@@ -41,7 +41,7 @@ def test_human(seed, scale):
         turn = quaternion.multiply(quaternion.from_axis_angle((1, 0, 0), -np.pi / 2), turn)
     body = with_eyes(anatomies.human()).moved(turn, 1.7, (1, 2, 3))
     own = rig_of(body, seed, scale)
-    setup = from_roles(own, body.anatomy, body.tails)
+    setup = from_roles(own, body.anatomy)
     assert [own.name(e.bone) for e in setup.entries] == ["eye.L", "head", "neck", "chest", "spine"]
     assert [e.up_weight for e in setup.entries] == [0, 0, 0, 0.2, 0.7]
     assert [own.name(link.bone) for link in setup.entries[0].linked] == ["eye.R"]
@@ -60,7 +60,7 @@ def test_human(seed, scale):
 def test_dog_stands_on_four_legs_of_toes():
     body = with_eyes(anatomies.dog())
     own = rig_of(body)
-    setup = from_roles(own, body.anatomy, body.tails)
+    setup = from_roles(own, body.anatomy)
     assert [own.name(e.bone) for e in setup.entries] == ["eye.L", "head", "neck", "chest", "spine"]
     legs = {(own.name(foot), count) for foot, count in setup.legs}
     assert legs == {("toe.L", 4), ("toe.R", 4), ("hand.L", 3), ("hand.R", 3)}

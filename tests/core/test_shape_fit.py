@@ -227,19 +227,17 @@ HUMAN = np.array([(0, 0, 1), (0, 0, 1.3), (0.2, 0, 1.3), (0.5, 0, 1.3), (-0.2, 0
 HUMAN_PARENTS = np.array([-1, 0, 1, 2, 1, 4])
 
 
-@pytest.mark.parametrize("seed", (None, 4))
-def test_the_mirror_plane_follows_the_armature(seed):
-    turn = np.eye(3) if seed is None else rotation(seed)
+def test_the_mirror_plane_of_a_human_is_found_wherever_it_stands():
     shift = np.array([5.0, -3.0, 2.0])
-    normal, offset, twins = mirror.plane_of_joints(HUMAN @ turn.T + shift, HUMAN_PARENTS, turn, 1.0)
-    np.testing.assert_allclose(np.abs(normal @ turn), (1.0, 0.0, 0.0), atol=1e-9)
+    normal, offset, twins = mirror.plane_of_joints(HUMAN + shift, HUMAN_PARENTS, 1.0)
+    np.testing.assert_allclose(np.abs(normal), (1.0, 0.0, 0.0), atol=1e-9)
     assert offset == pytest.approx(normal @ shift)
     assert twins.tolist() == [0, 1, 4, 5, 2, 3]
 
 
 def test_a_lopsided_skeleton_has_no_mirror_plane():
     heads = HUMAN + np.random.default_rng(0).normal(size=HUMAN.shape) * 0.05
-    normal, _offset, twins = mirror.plane_of_joints(heads, HUMAN_PARENTS, np.eye(3), 1.0)
+    normal, _offset, twins = mirror.plane_of_joints(heads, HUMAN_PARENTS, 1.0)
     assert normal is None and np.all(twins == -1)
 
 

@@ -28,18 +28,7 @@ import bpy
 from numpy.typing import NDArray
 
 from ...errors import RagdollError
-from ..rig.action_channels import (
-    ROTATION_PROPERTIES,
-    assign,
-    bone_path,
-    channels_of,
-    current,
-    curves_of,
-    has_slots,
-    new_action_for,
-    played_strips,
-    rotation_property,
-)
+from ..rig import action_channels
 from .action_keys import KeyWriter, Outside, Poses, Tolerance, write_poses, write_properties
 
 # A strip that stands for an endless action; powers of two keep whole frames exact in single precision.
@@ -85,8 +74,8 @@ def save(obj: bpy.types.Object) -> AnimationState:
         return AnimationState()
     return AnimationState(
         had_animation_data=True,
-        slot_handle=animation.action_slot_handle if has_slots() else 0,
-        last_slot=animation.last_slot_identifier if has_slots() else "",
+        slot_handle=animation.action_slot_handle if action_channels.has_slots() else 0,
+        last_slot=animation.last_slot_identifier if action_channels.has_slots() else "",
         tracks=[(track.name, track.mute, track.is_solo) for track in animation.nla_tracks],
         **{name: getattr(animation, own) for name, own in _KEPT.items()},
     )
@@ -111,10 +100,10 @@ def restore(obj: bpy.types.Object, state: AnimationState, action: bpy.types.Acti
         baked.name = f"{name} Ragdoll Bake"
         action.name = name
     slot = None
-    if has_slots() and action is not None:
+    if action_channels.has_slots() and action is not None:
         slot = next((s for s in action.slots if s.handle == state.slot_handle), None)
-    assign(obj, action, slot)
-    if has_slots() and animation.last_slot_identifier != state.last_slot:
+    action_channels.assign(obj, action, slot)
+    if action_channels.has_slots() and animation.last_slot_identifier != state.last_slot:
         animation.last_slot_identifier = state.last_slot
     for name, own in _KEPT.items():
         setattr(animation, own, getattr(state, name))
@@ -168,7 +157,7 @@ def repeated(obj: bpy.types.Object, first: int, last: int, times: int):
         return
     animation = obj.animation_data
     try:
-        assign(obj, None, None)
+        action_channels.assign(obj, None, None)
         state.layer_track, strip = _new_strip(animation, existing.action, existing.slot, first, last)
         animation.use_nla, strip.repeat = True, times
         for track in animation.nla_tracks[:-1]:
@@ -207,7 +196,7 @@ def bake(
         raise RagdollError(f'"{obj.name}" has no bone "{missing}"')
     _refuse_tweak_mode(obj)
     state = save(obj)
-    old, _ = current(obj)
+    old, _ = action_channels.current(obj)
     existing = _Existing.of(obj)
     state.in_place = destination == CURRENT
     if state.in_place:
@@ -216,13 +205,13 @@ def bake(
     elif destination == NEW and existing.is_copied:
         baked, slot = existing.copy(name)
     else:
-        baked, slot = new_action_for(obj, name)
+        baked, slot = action_channels.new_action_for(obj, name)
     try:
         goes_on = destination != LAYER and existing.is_copied
         if goes_on:
-            _remove_inactive_rotations(obj, poses.bones, channels_of(baked, slot), existing.paths)
+            _remove_inactive_rotations(obj, poses.bones, action_channels.channels_of(baked, slot), existing.paths)
         outside = existing.outside(poses.frames)
-        writer = KeyWriter(channels_of(baked, slot, ensure=True), outside if goes_on else Outside())
+        writer = KeyWriter(action_channels.channels_of(baked, slot, ensure=True), outside if goes_on else Outside())
         written = write_poses(writer, obj, poses, existing.paths, tolerance, below)
         written |= write_properties(writer, obj, poses.frames, properties or {})
         state.rest = {path: values for path, values in written.items() if path not in existing.paths}
@@ -257,13 +246,13 @@ class _Existing:
         animation = obj.animation_data
         if animation is None:
             return cls(None, None, [], set())
-        action, slot = current(obj)
+        action, slot = action_channels.current(obj)
         solo = animation.use_nla and any(track.is_solo for track in animation.nla_tracks)
-        if solo or (has_slots() and slot is None):
+        if solo or (action_channels.has_slots() and slot is None):
             action = slot = None
-        strips = list(played_strips(animation))
-        played = [(strip.action, strip.action_slot if has_slots() else None) for strip in strips]
-        paths = {curve.data_path for one in ((action, slot), *played) for curve in curves_of(*one)}
+        strips = list(action_channels.played_strips(animation))
+        played = [(strip.action, strip.action_slot if action_channels.has_slots() else None) for strip in strips]
+        paths = {curve.data_path for one in ((action, slot), *played) for curve in action_channels.curves_of(*one)}
         paths.update(driver.data_path for driver in animation.drivers if not driver.mute)
         return cls(action, slot, [(strip.frame_start, strip.frame_end) for strip in strips], paths)
 
@@ -279,7 +268,7 @@ class _Existing:
         copy.use_fake_user = False
         if copy.asset_data is not None:
             copy.asset_clear()
-        slot = next(s for s in copy.slots if s.handle == self.slot.handle) if has_slots() else None
+        slot = next(s for s in copy.slots if s.handle == self.slot.handle) if action_channels.has_slots() else None
         return copy, slot
 
     def kept(self, obj) -> bpy.types.Action:
@@ -301,7 +290,11 @@ class _Existing:
 
     def outside(self, frames: NDArray) -> Outside:
         """On which sides of the frames this animation goes on."""
-        curves = [c for c in curves_of(self.action, self.slot) if len(c.keyframe_points) or len(c.sampled_points)]
+        curves = [
+            c
+            for c in action_channels.curves_of(self.action, self.slot)
+            if len(c.keyframe_points) or len(c.sampled_points)
+        ]
         spans = [*self.strips, *(curve.range() for curve in curves)]
         if not spans:
             return Outside()
@@ -314,11 +307,11 @@ def _remove_inactive_rotations(obj, bones: Sequence[str], channels, animated: se
     if channels is None:
         return
     stale = {
-        bone_path(bone, prop)
+        action_channels.bone_path(bone, prop)
         for bone in bones
-        if bone_path(bone, "rotation_mode") not in animated
-        for prop in ("rotation_euler", *ROTATION_PROPERTIES.values())
-        if prop != rotation_property(obj.pose.bones[bone].rotation_mode)
+        if action_channels.bone_path(bone, "rotation_mode") not in animated
+        for prop in ("rotation_euler", *action_channels.ROTATION_PROPERTIES.values())
+        if prop != action_channels.rotation_property(obj.pose.bones[bone].rotation_mode)
     }
     for curve in [curve for curve in channels.fcurves if curve.data_path in stale]:
         channels.fcurves.remove(curve)
@@ -330,7 +323,7 @@ def _play(obj, baked: bpy.types.Action, slot, existing: _Existing, outside: Outs
     _end_solo(animation, state)
     if existing.action is not None and existing.strips:
         state.pushed_track = _push_down(animation, existing, state)
-    assign(obj, baked, slot)
+    action_channels.assign(obj, baked, slot)
     animation.action_blend_type = "REPLACE"
     animation.action_influence = 1.0
     if existing.strips and outside.after:
@@ -351,7 +344,7 @@ def _lay_over(obj, baked: bpy.types.Action, slot, existing: _Existing, blend: st
         animation.use_nla = True
     if existing.action is not None:
         state.pushed_track = _push_down(animation, existing, state)
-    assign(obj, None, None)
+    action_channels.assign(obj, None, None)
     state.layer_track, strip = _new_strip(animation, baked, slot, float(frames[0]), float(frames[-1]))
     strip.extrapolation, strip.blend_type = "NOTHING", blend
 
@@ -373,7 +366,7 @@ def _new_strip(animation, action: bpy.types.Action, slot, first: float, last: fl
     track = animation.nla_tracks.new(prev=above)
     track.name = action.name
     strip = track.strips.new(action.name, int(first), action)
-    if has_slots():
+    if action_channels.has_slots():
         strip.action_slot = slot
     strip.use_sync_length = False
     strip.use_auto_blend = False

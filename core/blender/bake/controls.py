@@ -106,7 +106,7 @@ class Controls:
     def keyed(self) -> dict:
         """{control: whether it is placed, not only turned} of what is solved, in the order of the solutions."""
         placed = {owner.name: owner.unit > 0.0 for owner in self.owners}
-        return placed | {name: name != limb.swivel for limb in self.limbs.found for name in limb.controls()}
+        return placed | {name: name in (limb.end, limb.pole) for limb in self.limbs.found for name in limb.controls()}
 
     def evaluated(self):
         """The copy as Blender evaluates it now."""
@@ -192,7 +192,7 @@ class Controls:
             for row, name in ((limb.upper, limb.pole or limb.swivel or limb.end), (limb.lower, limb.end)):
                 self.control_of[self.rows.index(row)] = name
             if limb.last in self.rows:
-                self.control_of[self.rows.index(limb.last)] = limb.end
+                self.control_of[self.rows.index(limb.last)] = limb.carrier
         self._group()
         if kept is not None:
             animation.action, animation.use_nla = kept
@@ -358,10 +358,9 @@ class Controls:
         for owner in owners:
             above = self.parents[owner.body]
             if owner.unit == 0.0 and above not in turned:
-                placed = self._shifted(owner, self.height if above < 0 else self.all[self.rows[above]].length)
-                places = self._jacobian(self._rest, [placed])[6 * owner.body + 3 :][:3, 3:] * (
-                    self.height / placed.unit
-                )
+                unit = self.height if above < 0 else self.all[self.rows[above]].length
+                placed = self._shifted(owner, unit)
+                places = self._jacobian(self._rest, [placed])[6 * owner.body + 3 :][:3, 3:] * (self.height / unit)
                 if np.linalg.svd(places, compute_uv=False)[2] >= FULLY * PLACE_WEIGHT:
                     owner = placed
             result.append(owner)

@@ -3,7 +3,9 @@
 The control of a limb's end is what the constraint's target hangs on, moves it alone and, where there is one, turns the
 last bone; of several the one whose pivot is nearest to the joint. The bend is led by the pole target, or where there is
 none by the rotation of the chain's first bone. A pole does not flip where the limb is straight: there it goes the way
-that the first bone bends when the limb is drawn in, which a trial at rest tells.
+that the first bone bends when the limb is drawn in, which a trial at rest tells. Where the control of the end does not
+carry the last bone as it is (a paw, whose hock bends by itself), a heel between the two turns that bone, and the end's
+control places the heel.
 """
 
 from dataclasses import dataclass
@@ -21,7 +23,9 @@ CARRIED = 0.1  # heights from a limb's end to the bone that its control carries
 HIDDEN = 0.05  # heights of distance that a control without a shape of its own is worse than one with it
 FULLY, STAYS = 0.9, 0.1  # shares of a trial's turn or shift
 FOLLOWED = 0.01  # heights and rad by which a limb's end may come elsewhere than its control says
-ROUNDS, CLOSE = 4, np.radians(0.02)  # most corrections of a bend; an error of it that is none
+TURN_AXIS = 0.6, 0.64, 0.48  # of trials: oblique, so that all axes count
+ROUNDS, CLOSE = 12, np.radians(0.02)  # most corrections of a bend; an error of it that is none
+EXACT = 2e-5  # heights that a bone on a heel is off when it is in place
 
 
 @dataclass
@@ -34,7 +38,8 @@ class Limb:
     end: str  # the control of the end
     last: int  # row of the bone that this control carries as a whole; else the lower body
     turns: bool  # whether it turns that bone
-    offset: np.ndarray  # the control in that bone's axes at rest [4, 4]
+    offset: np.ndarray  # that control in that bone's axes at rest [4, 4]
+    heel: str | None = None  # it, if that is not the end's, but turned on top of it
     pole: str | None = None  # control of the bend: a place
     swivel: str | None = None  # or a rotation
     axis: np.ndarray | None = None  # of the swivel that turns the limb, as a rotation vector for 1 rad [3]
@@ -44,7 +49,12 @@ class Limb:
 
     def controls(self) -> list[str]:
         """Names of what is posed."""
-        return [self.end, *filter(None, (self.pole, self.swivel))]
+        return [self.end, *filter(None, (self.heel, self.pole, self.swivel))]
+
+    @property
+    def carrier(self) -> str:
+        """The control that carries the last bone."""
+        return self.heel or self.end
 
 
 class Limbs:
@@ -63,9 +73,9 @@ class Limbs:
         self._shifted: dict = {}  # poses for a shift of a control, by its name
         for bone, constraint in self._active():
             taken = {row for one in self.found for row in (one.upper, one.lower)}
-            limb = self._limb(bone, constraint, owned | taken)
-            if limb is not None and self._probe(limb, constraint):
-                self.found.append(limb)
+            fits = (self._limb(bone, constraint, owned | taken, heel) for heel in self._heels(constraint.subtarget))
+            fits = [limb for limb in fits if limb is not None and self._probe(limb, constraint)]
+            self.found += sorted(fits, key=lambda limb: not limb.turns)[:1]
 
     def _active(self) -> list:
         """(bone, constraint) of inverse kinematics that is on; evaluated bones do not outlast the next trial."""
@@ -82,7 +92,18 @@ class Limbs:
                         found.append((bone, constraint))
         return found
 
-    def _limb(self, bone, constraint, taken: set) -> Limb | None:
+    def _heels(self, target: str) -> list:
+        """Controls that turn a target as a whole, after None: the end's may do that."""
+        found, row, turn = [None], self.bones.find(target), 0.1
+        for name in self.rig.leading([target]):
+            control = self.rig.copy.pose.bones[name]
+            if name in self.rig.shaped and not any(control.lock_rotation):
+                now = self.rig.trial(control, Matrix.Rotation(turn, 4, TURN_AXIS))
+                if abs(np.linalg.norm(turns_between(now[[row]], self.rest[[row]])) / turn - 1.0) < FOLLOWED:
+                    found.append(name)
+        return found
+
+    def _limb(self, bone, constraint, taken: set, heel: str | None) -> Limb | None:
         chain = [bone, *bone.parent_recursive] if constraint.use_tail else list(bone.parent_recursive)
         chain = [self.bones.find(one.name) for one in chain[: constraint.chain_count or None]]
         if len(chain) < 2:
@@ -91,11 +112,11 @@ class Limbs:
         joined = {self._body(row) for row in chain} - {None}  # more than two bend as no end control and pole tell
         if joined != {upper, lower} or joined & taken:
             return None
-        target, joint = self.bones.find(constraint.subtarget), self.tails[chain[0]]
+        target, joint = self.bones.find(heel or constraint.subtarget), self.tails[chain[0]]
         fits = []
-        for name in self.rig.leading([constraint.subtarget]):
+        for name in self.rig.leading([heel or constraint.subtarget]):
             control, row = self.rig.copy.pose.bones[name], self.bones.find(name)
-            if control.bone.use_connect or any(control.lock_location) or row in chain:
+            if control.bone.use_connect or any(control.lock_location) or row in chain or name == heel:
                 continue
             step = 0.05 * self.rig.height
             if name not in self._shifted:
@@ -110,10 +131,12 @@ class Limbs:
         if not fits:
             return None
         _arm, _at, name, row = min(fits)
-        carried = self._carried(name, joint, chain)
+        carried = self._carried(heel or name, joint, chain)
+        if heel and carried is None:
+            return None
         last = lower if carried is None else carried
-        offset = np.linalg.solve(rigid(self.rest[last]), rigid(self.rest[row]))
-        return Limb(chain, upper, lower, name, last, carried is not None, offset)
+        offset = np.linalg.solve(rigid(self.rest[last]), rigid(self.rest[target if heel else row]))
+        return Limb(chain, upper, lower, name, last, carried is not None, offset, heel)
 
     def _body(self, row: int) -> int | None:
         """The body whose bone begins where a bone of a chain does."""
@@ -126,7 +149,7 @@ class Limbs:
     def _carried(self, control: str, joint: np.ndarray, chain: list) -> int | None:
         """The deforming bone at the end that a control turns as a whole."""
         turn = 0.1
-        now = self.rig.trial(self.rig.copy.pose.bones[control], Matrix.Rotation(turn, 4, (0.6, 0.64, 0.48)))
+        now = self.rig.trial(self.rig.copy.pose.bones[control], Matrix.Rotation(turn, 4, TURN_AXIS))
         turned = np.linalg.norm(turns_between(now, self.rest), axis=1) / turn
         bodies = set(self.rig.rows)
         apart = np.linalg.norm(self.rest[:, :3, 3] - joint, axis=1)
@@ -209,12 +232,14 @@ class Limbs:
                     way = quaternion.rotate(quaternion.from_axis_angle(axis, lead), aim)
                     matrix[:3, 3] = self.joints(limb, wanted)[1] + limb.reach * way
                     bones[limb.pole].matrix_basis = Matrix(self.basis(limb.pole, matrix, poses))
-            poses = self.rig.shown()
+            poses = self._on_heels(self.rig.shown(), wanted)
             left = [
                 _angle(self._bend(limb, poses)[0], aim, axis) if bent else 0.0
                 for limb, (aim, axis, bent) in zip(self.found, aims, strict=True)
             ]
-            if np.abs(left).max(initial=0.0) < CLOSE:
+            lasts = [limb.last for limb in self.found if limb.heel is not None]
+            missed = np.abs(wanted[lasts, :3, 3] - poses[lasts, :3, 3]).max(initial=0.0) / self.rig.height
+            if np.abs(left).max(initial=0.0) < CLOSE and missed < EXACT:
                 break
             leads = leads + left
             for limb, angle in zip(self.found, left, strict=True):
@@ -223,17 +248,36 @@ class Limbs:
                     bones[limb.swivel].matrix_basis = bones[limb.swivel].matrix_basis @ Matrix(turn).to_4x4()
         return poses
 
+    def _on_heels(self, poses: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        """Turn heels as their bones are wanted, and shift ends so that these are in place; the poses then."""
+        bones, heeled = self.rig.copy.pose.bones, [limb for limb in self.found if limb.heel is not None]
+        for limb in heeled:
+            heel, end = (poses[self.bones.find(name)].copy() for name in (limb.heel, limb.end))
+            turned = self._turned(heel, rigid(wanted[limb.last]) @ limb.offset)
+            end[:3, 3] += (wanted[limb.last] - turned @ np.linalg.solve(heel, poses[limb.last]))[:3, 3]
+            for name, matrix in ((limb.heel, turned), (limb.end, end)):
+                bones[name].matrix_basis = Matrix(self.basis(name, matrix, poses))
+        return self.rig.shown() if heeled else poses
+
     def _goal(self, limb: Limb, poses: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         """The matrix [4, 4] of a limb's end control, which is somewhere in poses, for wanted poses of the bodies."""
         row = self.bones.find(limb.end)
         matrix = poses[row].copy()
-        if limb.turns:
-            goal = rigid(wanted[limb.last]) @ limb.offset
-            matrix[:3, :3] = goal[:3, :3] * np.linalg.norm(matrix[:3, :3], axis=0)
+        goal = rigid(wanted[limb.last]) @ limb.offset
+        if limb.heel is not None:
+            matrix[:3, 3] += goal[:3, 3] - poses[self.bones.find(limb.heel), :3, 3]
+        elif limb.turns:
+            matrix = self._turned(matrix, goal)
             matrix[:3, 3] = goal[:3, 3]
         else:
             matrix[:3, 3] = self.joints(limb, wanted)[2] + self.rest[row, :3, 3] - self.tails[limb.chain[0]]
         return matrix
+
+    def _turned(self, matrix: np.ndarray, goal: np.ndarray) -> np.ndarray:
+        """A matrix [4, 4] with the axes of another one, and its own scale."""
+        result = matrix.copy()
+        result[:3, :3] = goal[:3, :3] * np.linalg.norm(matrix[:3, :3], axis=0)
+        return result
 
     def _aim(self, limb: Limb, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
         """Where the middle joint shall go (a direction), the limb's line, and whether it is bent."""

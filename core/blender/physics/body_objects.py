@@ -11,7 +11,7 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...errors import RagdollError
-from ...pose import affine
+from ...pose import affine, moved
 from ...ragdoll.bodies import convex, fitting, overlap
 from ...ragdoll.bodies.fitting import BOX, CAPSULE, COMPOUND, CONVEX_HULL, PRIMITIVES, SPHERE, Shape
 from ..rig.armature import rigid, values_of
@@ -104,27 +104,22 @@ def add_pieces(scene, body, shape, collection) -> None:
     inverse = affine(shape.axes.T, -shape.axes.T @ shape.center)
     for number, piece in enumerate(shape.pieces, 1):
         mesh = make_mesh(f"{body.name} {number}", piece)
-        made = helper(f"{body.name} {number}", mesh, collection, built.PIECE, body[built.BONE], number, aside=False)
+        tags, place = (built.PIECE, body[built.BONE], number), inverse @ affine(piece.axes, piece.center)
+        made = helper(f"{body.name} {number}", mesh, collection, *tags, place=place, aside=False)
         made.parent = body
-        made.matrix_basis = Matrix((inverse @ affine(piece.axes, piece.center)).tolist())
         made.display_type = "WIRE"
         scene.rigidbody_world.collection.objects.link(made)
         made.rigid_body.type = "PASSIVE"
         set_shape(made.rigid_body, piece.kind, piece.half)
 
 
-def pieces_of(settings) -> list:
-    """The objects of all compounds' pieces of a ragdoll."""
-    found = settings.collection.objects if settings.collection is not None else ()
-    pieces = [(o, o.parent.rigid_body) for o in found if o.parent is not None and o.rigid_body is not None]
-    return [piece for piece, body in pieces if body is not None and body.collision_shape == COMPOUND]
-
-
 def pieces_by_body(settings) -> dict:
     """The objects of the pieces of each compound of a ragdoll, in their order."""
-    found = {}
-    for piece in pieces_of(settings):
-        found.setdefault(piece.parent, []).append(piece)
+    found: dict = {}
+    for piece in settings.collection.objects if settings.collection is not None else ():
+        body = piece.parent.rigid_body if piece.parent is not None and piece.rigid_body is not None else None
+        if body is not None and body.collision_shape == COMPOUND:
+            found.setdefault(piece.parent, []).append(piece)
     return found
 
 
@@ -134,11 +129,9 @@ def solids_of(body) -> list[Shape]:
     kind = body.rigid_body.collision_shape
     if kind != COMPOUND:
         return [_shape(body, kind, place)]
-    found = []
-    for child in body.children:
-        if child.type == "MESH" and child.rigid_body is not None:
-            inner = place @ np.array(child.matrix_parent_inverse @ child.matrix_basis, dtype=float)
-            found.append(_shape(child, child.rigid_body.collision_shape, inner))
+    children = [child for child in body.children if child.type == "MESH" and child.rigid_body is not None]
+    places = [place @ np.array(child.matrix_parent_inverse @ child.matrix_basis, dtype=float) for child in children]
+    found = [_shape(child, child.rigid_body.collision_shape, own) for child, own in zip(children, places, strict=True)]
     return found or [_shape(body, CONVEX_HULL, place)]
 
 
@@ -156,9 +149,10 @@ def _shape(body, kind, place) -> Shape:
 def place_pieces(run) -> None:
     """Let the evaluated pieces stand on their evaluated bodies; called before Blender makes the shapes."""
     for character in run.characters:
-        for piece in pieces_of(character.obj.active_ragdoll):
-            body = piece.parent.evaluated_get(run.graph)
-            piece.evaluated_get(run.graph).matrix_world = body.matrix_world @ piece.matrix_basis
+        for body, pieces in pieces_by_body(character.obj.active_ragdoll).items():
+            place = body.evaluated_get(run.graph).matrix_world
+            for piece in pieces:
+                piece.evaluated_get(run.graph).matrix_world = place @ piece.matrix_basis
 
 
 # ---- edits by hand ---------------------------------------------------------------------------------------------------
@@ -369,7 +363,7 @@ def _show_for_editing(obj, editing: bool) -> None:
     """Show a character's bodies and their pieces while they are edited, even if helpers are hidden."""
     settings = obj.active_ragdoll
     outer = settings.scene.collection
-    pieces = pieces_of(settings)
+    pieces = [piece for its in pieces_by_body(settings).values() for piece in its]
     for things, held in (([settings.bodies], outer.children), (pieces, outer.objects)):
         for thing in things:
             if editing != (thing.name in held):
@@ -388,7 +382,7 @@ def _placed(pieces) -> np.ndarray:
     found = [np.empty((0, 3))]
     for piece in pieces:
         place = np.array(piece.matrix_parent_inverse @ piece.matrix_basis, dtype=float)
-        found.append(_points(piece.data) @ place[:3, :3].T + place[:3, 3])
+        found.append(moved(_points(piece.data), place))
     return np.concatenate(found)
 
 
@@ -398,15 +392,12 @@ def _checksum(points) -> str:
 
 def _reshaped(body, pieces, made, height) -> bool:
     """Whether place, size, shape, mesh or pieces of a body are not as built."""
-    if body.rigid_body.collision_shape != made["kind"] or _checksum(_points(body.data)) != made["mesh"]:
+    shape = body.rigid_body.collision_shape, _checksum(_points(body.data)), _checksum(_placed(pieces))
+    if shape != (made["kind"], made["mesh"], made["pieces"]):
         return True
-    if _checksum(_placed(pieces)) != made["pieces"]:
-        return True
-    before = made["basis"]
-    now = np.array(body.matrix_basis)
     size = float(np.abs(_points(body.data)).max(initial=0.0))
     # A turn counts by how far it carries the shape's surface.
-    difference = np.abs(now - before)
+    difference = np.abs(np.array(body.matrix_basis) - made["basis"])
     return bool(max(difference[:3, 3].max(), difference[:3, :3].max() * size) > MOVED * height)
 
 

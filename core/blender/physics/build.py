@@ -24,7 +24,7 @@ from ..settings.bone import store_roles
 from ..stack import pose_stack
 from . import body_objects, built, collision, joint_objects, motors, remove, source, world
 from .built import Part
-from .helpers import add_spring, carry, constrain, copy_locally, helper, keep_aside, make_kinematic, show_helpers
+from .helpers import add_spring, carrier, constrain, copy_locally, helper, keep_aside, make_kinematic, show_helpers
 
 AUTOMATIC_DENSITY = 1000.0
 CANDIDATES = 25  # poses of the animation that are looked at for a bind pose
@@ -331,8 +331,7 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
         offset = np.linalg.inv(bind) @ body_bind
 
         mesh = body_objects.make_mesh(f"{obj.name} {name}", shape)
-        body = helper(f"{obj.name} {name} Body", mesh, bodies, built.BODY, name, aside=False)
-        body.matrix_basis = Matrix(body_bind.tolist())
+        body = helper(f"{obj.name} {name} Body", mesh, bodies, built.BODY, name, place=body_bind, aside=False)
         body.display_type = "WIRE"
         scene.rigidbody_world.collection.objects.link(body)
         rigid_body = body.rigid_body
@@ -348,8 +347,7 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
         rigid_body.deactivate_linear_velocity = SLEEPY * pace
         rigid_body.deactivate_angular_velocity = SLEEPY_TURN / pace
 
-        target = helper(f"{obj.name} {name} Target", small, targets, built.TARGET, name, aside=False)
-        target.matrix_basis = Matrix(body_bind.tolist())
+        target = helper(f"{obj.name} {name} Target", small, targets, built.TARGET, name, place=body_bind, aside=False)
         make_kinematic(scene, target)
         # The drive: its stiffness stands at zero; a run sets it on the evaluated constraint.
         drive = add_spring(scene, target, body, target, drives.of(settings.drive).constraint)
@@ -423,17 +421,12 @@ def _find_bind_pose(obj, poses, frames) -> list[str]:
 def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
     """Make the physics armature, the anchors that its bones copy, and the character's constraints that copy it."""
     settings = obj.active_ragdoll
-    physics = source.copy_of(obj, f"{obj.name} Physics")
-    physics.hide_render = physics.hide_select = True
-    physics.hide_viewport = True
-    collection.objects.link(physics)
-    built.tag(physics, built.PHYSICS_ARMATURE)
+    physics = carrier(obj, collection)
     _location, _rotation_unused, scale = Matrix(to_world.tolist()).decompose()
     mirrored = bool(np.linalg.det(to_world[:3, :3]) < 0.0)
     ancestors = skeleton.nearest_ancestors(pose.parents, np.isin(np.arange(len(pose.names)), plan.bones))
-    carry(obj, physics)
     simulated = [pose.names[bone] for bone in plan.bones]
-    held = _held_back(obj, ancestors, set(simulated), pose)
+    held = _held_back(obj, ancestors, set(simulated))
     if settings.target_armature is None:
         # What the rig's constraints give is taken from the source, relative to the parent: a limb goes where its parent
         # does, which the bodies lead.
@@ -442,14 +435,14 @@ def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
             for constraint in physics.pose.bones[name].constraints:
                 constraint.mute = True
         copy_locally(physics, given, settings.source, source.FOLLOWER_NAME)
-    alike, link, place, parts, size = {}, None, None, settings.parts, 0.005 * settings.height
+    alike, link, following, parts, size = {}, None, None, settings.parts, 0.005 * settings.height
     for i, bone in enumerate(plan.bones):
         part = parts[i]
         name = pose.names[bone]
-        anchor = helper(f"{obj.name} {name} Anchor", None, collection, built.ANCHOR, name, aside=False)
-        anchor.empty_display_size = size
+        place = Matrix(np.linalg.inv(part.offset).tolist()) @ Matrix.Diagonal((*scale, 1.0))
+        shown = {"place": place, "size": size, "aside": False}
+        anchor = helper(f"{obj.name} {name} Anchor", None, collection, built.ANCHOR, name, **shown)
         anchor.parent = part.body
-        anchor.matrix_basis = Matrix(np.linalg.inv(part.offset).tolist()) @ Matrix.Diagonal((*scale, 1.0))
         above = plan.bones[plan.parents[i]] if plan.parents[i] >= 0 else -1
         whole = ancestors[bone] < 0 or ancestors[bone] != above
         kind = "COPY_TRANSFORMS" if whole else "COPY_ROTATION"
@@ -463,8 +456,8 @@ def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
                 copy.owner_space, copy.target_space, copy.space_object = "POSE", "CUSTOM", physics
         copy.target, alike[kind] = anchor, copy
         if settings.stretch and not whole:  # not the anchor's scale, which would undo the stretch of two-bone IK
-            place = constrain(physics.pose.bones[name], "COPY_LOCATION", source.PLACE_NAME, place)
-            place.mute, place.target = True, anchor
+            following = constrain(physics.pose.bones[name], "COPY_LOCATION", source.PLACE_NAME, following)
+            following.mute, following.target = True, anchor
         first = link is None
         link = constrain(physics.pose.bones[name], "COPY_LOCATION", source.LINK_NAME, link)
         if first:
@@ -481,12 +474,7 @@ def _leads(constraint) -> bool:
     )
 
 
-def _held_back(obj, ancestors, simulated, pose) -> list[str]:
+def _held_back(obj, ancestors, simulated) -> list[str]:
     """Bones below simulated ones that constraints of the rig would keep in the animation's place (Rigify's fingers)."""
-    found = []
-    for index, bone in enumerate(obj.pose.bones):
-        if pose.names[index] in simulated or ancestors[index] < 0:
-            continue
-        if any(_leads(c) and c.influence > 0.0 for c in bone.constraints):
-            found.append(pose.names[index])
-    return found
+    below = [b for b, above in zip(obj.pose.bones, ancestors, strict=True) if above >= 0 and b.name not in simulated]
+    return [bone.name for bone in below if any(_leads(c) and c.influence > 0.0 for c in bone.constraints)]

@@ -43,11 +43,9 @@ class Part:
 
 def tag(thing, kind: str, bone: str = "", number: int | None = None) -> None:
     """Mark an object or a collection as one of ours."""
-    thing[KIND] = kind
-    if bone:
-        thing[BONE] = bone
-    if number is not None:
-        thing[NUMBER] = number
+    for name, value in ((KIND, kind), (BONE, bone), (NUMBER, number)):
+        if value not in ("", None):
+            thing[name] = value
 
 
 def is_ours(thing) -> bool:

@@ -1,12 +1,14 @@
 """Making the objects and constraints that a ragdoll consists of, and hiding them in the 3D views."""
 
 import bpy
+import numpy as np
+from mathutils import Matrix
 
 from ..rig.armature import with_ragdoll
 from . import built, source, world
 
 
-def helper(name, data, collection, kind: str, bone: str = "", number: int | None = None, *, aside: bool = True):
+def helper(name, data, collection, kind: str, bone="", number=None, *, place, size: float = 0.0, aside: bool = True):
     """Make a helper object, which cannot be selected and is not rendered.
 
     Helpers are never hidden one by one: Blender stops evaluating a hidden constraint as soon as nothing visible needs
@@ -14,26 +16,30 @@ def helper(name, data, collection, kind: str, bone: str = "", number: int | None
 
     Args:
         kind, bone, number: see `built.tag`.
+        place: its matrix [4, 4]. size: of an Empty as it is shown [m].
         aside: False where many are made; then call `keep_aside` once all of the collection are made.
     """
     made = bpy.data.objects.new(name, data)
     built.tag(made, kind, bone, number)
     if aside:
         made.hide_render = made.hide_select = True
+    if data is None:
+        made.empty_display_size = size
     made.rotation_mode = "QUATERNION"
+    made.matrix_basis = Matrix(np.asarray(place).tolist())
     collection.objects.link(made)
     return made
 
 
-def used_again(scene, free: dict, wanted: list, makers: list) -> list:
-    """A helper for each key of `wanted`: of those that are `free`, lists by their keys, else what its maker makes."""
+def used_again(scene, free: dict, wanted: list, make) -> list:
+    """A helper for each key of `wanted`: one of those that are `free`, lists by their keys, else a new one."""
     if any(len(free.get(key, ())) < wanted.count(key) for key in wanted):
         world.clear_old(scene)
-    return [free[key].pop(0) if free.get(key) else make() for key, make in zip(wanted, makers, strict=True)]
+    return [free[key].pop(0) if free.get(key) else make(key) for key in wanted]
 
 
-def make_kinematic(scene, made) -> None:
-    """Give a helper a body in the scene's world that is moved by us alone and collides with nothing."""
+def make_kinematic(scene, made):
+    """Give a helper a body in the scene's world that is moved by us alone and collides with nothing; returns it."""
     made.display_type = "BOUNDS"
     scene.rigidbody_world.collection.objects.link(made)
     body = made.rigid_body
@@ -41,6 +47,7 @@ def make_kinematic(scene, made) -> None:
     body.kinematic = True
     body.collision_shape = "BOX"
     body.collision_collections = [False] * 20
+    return made
 
 
 def join(scene, obj, kind: str, first, second):
@@ -117,24 +124,28 @@ def copy_locally(owner, names, target, constraint_name: str) -> None:
             copy.target = target
 
 
-def stand_with(obj, copy) -> None:
-    """Make a copy follow the character's object, wherever that is moved or parented to later."""
+def armature_copy(obj, name: str, collection, kind: str):
+    """A copy of a character's armature as a helper, which follows its object wherever that is moved or parented to."""
+    copy = source.copy_of(obj, name)
+    copy.hide_render = copy.hide_select = copy.hide_viewport = True
+    collection.objects.link(copy)
+    built.tag(copy, kind)
     place = copy.constraints.new("COPY_TRANSFORMS")
     place.name = source.PLACE_NAME
     place.target = obj
+    return copy
 
 
-def carry(obj, physics) -> None:
-    """Make a new physics armature show the stack's pose instead of the character's own animation."""
-    stand_with(obj, physics)
+def carrier(obj, collection):
+    """A new physics armature. It shows the stack's pose instead of the character's own animation."""
+    physics = armature_copy(obj, f"{obj.name} Physics", collection, built.PHYSICS_ARMATURE)
     target = obj.active_ragdoll.target_armature
-    if target is None:
-        return
-    physics.animation_data_clear()
-    for bone in physics.pose.bones:
-        for constraint in bone.constraints:
+    if target is not None:
+        physics.animation_data_clear()
+        for constraint in (constraint for bone in physics.pose.bones for constraint in bone.constraints):
             constraint.mute = True
-    copy_locally(physics, physics.pose.bones.keys(), target, source.TARGET_NAME)
+        copy_locally(physics, physics.pose.bones.keys(), target, source.TARGET_NAME)
+    return physics
 
 
 def show_helpers(scene) -> None:

@@ -269,18 +269,16 @@ def make_joints(obj, scene, collection, pose, plan, animated, apart) -> int:
         if i in animated:
             specs = constraints.opened(specs, animated[i], OPEN_MARGIN)
         for spec in specs:
-            empty = helper(f"{obj.name} {name} Joint", None, collection, built.JOINT, name, aside=False)
-            empty.empty_display_size = size
-            empty.matrix_basis = Matrix((frame @ affine(_rotation(spec.rotation))).tolist())
+            shown = {"place": frame @ affine(_rotation(spec.rotation)), "size": size, "aside": False}
+            empty = helper(f"{obj.name} {name} Joint", None, collection, built.JOINT, name, **shown)
             pair = (bodies[i], bodies[parent])
             turn = _rotation(settings.joint_rotation) @ _rotation(spec.rotation)
             slides = (apart[i] @ turn,) if i in apart else ()
-            _constraint(scene, empty, spec, pair if spec.object1 == "child" else pair[::-1], *slides)
+            _constraint(scene, empty, spec, pair, *slides)
             made += 1
     for i, k in plan.no_collide:
-        empty = helper(f"{obj.name} Overlap", None, collection, built.JOINT, pose.names[plan.bones[i]], aside=False)
-        empty.empty_display_size = size
-        empty.matrix_basis = Matrix.Translation(plan.shapes[i].center)
+        shown = {"place": affine(np.eye(3), plan.shapes[i].center), "size": size, "aside": False}
+        empty = helper(f"{obj.name} Overlap", None, collection, built.JOINT, pose.names[plan.bones[i]], **shown)
         free = constraints.ConstraintSpec(type="GENERIC", rotation=(1.0, 0.0, 0.0, 0.0))
         _constraint(scene, empty, free, (bodies[i], bodies[k]))
         made += 1

@@ -1,14 +1,14 @@
 """Joint-space drives: motors between child and parent bodies, and what a run writes to them."""
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
-from mathutils import Matrix
 
 from ... import quaternion, skeleton
 from ...pose import affine
 from ...ragdoll import drives
-from ...ragdoll.drives import joint_motors, springs
+from ...ragdoll.drives import joint_motors
 from ...ragdoll.drives.law import Frame, Joints, merged
 from ...ragdoll.joints import limits
 from ..settings import at_frame
@@ -47,9 +47,8 @@ def make_motors(obj, scene, collection, pose, plan, animated) -> None:
             x, z = joint_motors.MOTORS[index]
             own = affine(np.stack([np.eye(3)[x], np.cross(np.eye(3)[z], np.eye(3)[x]), np.eye(3)[z]], axis=1))
             name = f"{obj.name} {pose.names[bone]} Motor"
-            empty = helper(name, None, collection, built.MOTOR, pose.names[bone], index, aside=False)
-            empty.empty_display_size = size
-            empty.matrix_basis = Matrix((frame @ own).tolist())
+            shown = {"place": frame @ own, "size": size, "aside": False}
+            empty = helper(name, None, collection, built.MOTOR, pose.names[bone], index, **shown)
             constraint = join(scene, empty, "MOTOR", parts[i].body, parts[parent].body)
             constraint.use_motor_ang, constraint.use_motor_lin = True, False
             constraint.motor_ang_target_velocity = 0.0
@@ -125,62 +124,50 @@ class Muscles:
     start: np.ndarray  # rotations that they are led to, now and at the frame's end [j, 4]
     end: np.ndarray
     weight: np.ndarray  # in [0, 1] [j]
-    frequency: np.ndarray  # at weight 1 [j] [Hz]
-    damping_ratio: float
+    parameters: dict  # of the law of springs
+    memory: dict  # what that law keeps from frame to frame
     strongest: np.ndarray  # largest torques [j] [N m], 0 for no limit
     holding: np.ndarray  # torques [j] with which each motor at least keeps to its velocity [N m]
-    before: np.ndarray  # the joints' rotations one frame ago [j, 4]
-    acceleration: np.ndarray  # that they gave in the last frame [j, 3] [rad/s^2]; `command` writes it
 
-    def command(self, own: JointDrives, run, relative, frame: Frame) -> tuple:
-        """What `Law.joint_command` gives, of all joints [k]; 0 for others."""
-        velocity, torque = np.zeros((2, len(own.rows), 3))
-        velocity[self.of], torque[self.of], self.acceleration = springs.joint_motor(
-            relative[self.of],
-            self.start,
-            self.end,
-            (self.before, self.acceleration),
-            self.weight,
-            self.frequency,
-            self.damping_ratio,
-            own.carried(run, self.of),
-            frame.seconds,
-            frame.substeps,
-        )
-        return velocity, torque
+    def command(self, own: JointDrives, run, relative, frame: Frame) -> np.ndarray:
+        """What `Law.joint_command` gives, of all joints [2, k, 3]; 0 for others."""
+        course = relative[self.of], self.start, self.end, self.weight
+        carried = run.inertia[own.rows[self.of]], partial(own.carried, run, self.of)
+        joints = Joints(*course, *carried, 0.0, self.parameters, frame, self.memory)
+        found = np.zeros((2, len(own.rows), 3))
+        found[:, self.of] = drives.of("SPRING").joint_command(joints)
+        return found
 
 
 def gather_motors(characters) -> JointDrives | None:
     """The joint drives of a run's characters; None where there is none."""
-    rows, parents, available, motors, frames, bind, heads, ancestors = [], [], [], [], [], [], [], []
+    joints, motors, ancestors = [], [], []
+    parts = [part for character in characters for part in character.obj.active_ragdoll.parts]
     for character in characters:
         settings = character.obj.active_ragdoll
         index = {part.bone: character.rows.start + i for i, part in enumerate(settings.parts)}
         for part in settings.parts:
-            body = part.bind
-            bind.append(body)
             ancestors.append(index.get(part.parent, -1))
             if not part.motors:
                 continue
             mask = np.zeros(len(joint_motors.MOTORS), dtype=bool)
             for motor in part.motors:
                 mask[motor[built.NUMBER]] = True
-                motors.append((len(rows), motor[built.NUMBER], motor))
+                motors.append((len(joints), motor[built.NUMBER], motor))
             settings_of_bone = character.obj.pose.bones[part.bone].active_ragdoll
             own = quaternion.normalize(np.array(settings_of_bone.joint_rotation, dtype=float))
             bone_in_body = np.linalg.inv(part.offset)
-            frames.append(quaternion.multiply(quaternion.from_matrix((body @ bone_in_body)[:3, :3]), own))
-            heads.append(bone_in_body[:3, 3])
-            rows.append(index[part.bone])
-            parents.append(index[part.parent])
-            available.append(mask)
-    if not rows:
+            frame = quaternion.multiply(quaternion.from_matrix((part.bind @ bone_in_body)[:3, :3]), own)
+            joints.append((index[part.bone], ancestors[-1], mask, frame, bone_in_body[:3, 3]))
+    if not joints:
         return None
-    bodies = [part.body for character in characters for part in character.obj.active_ragdoll.parts]
-    turns, carries = quaternion.from_matrix(np.array(bind)[:, :3, :3]), skeleton.descends(ancestors)[rows]
+    rows, parents, available, frames, heads = (np.array(values) for values in zip(*joints, strict=True))
     *places, empties = zip(*motors, strict=True)
-    joints = (*map(np.array, (rows, parents, available, places)), empties, np.array(frames), turns, np.array(heads))
-    return JointDrives(*joints, carries, body_objects.own_moments(bodies), np.full(len(motors), -1))
+    turns = quaternion.from_matrix(np.array([part.bind for part in parts])[:, :3, :3])
+    own_moments, told = body_objects.own_moments([part.body for part in parts]), np.full(len(motors), -1)
+    carries = skeleton.descends(ancestors)[rows]
+    inner = rows, parents, available, np.array(places), empties, frames, turns, heads
+    return JointDrives(*inner, carries, own_moments, told)
 
 
 def write_motors(run, before, seconds: float, substeps: int, gravity: float) -> None:

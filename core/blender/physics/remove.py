@@ -1,5 +1,7 @@
 """Removing a ragdoll, so that the character and the scene are as they were before."""
 
+from collections import Counter
+
 import bpy
 
 from ..rig.armature import armatures, with_ragdoll
@@ -49,10 +51,7 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
             if cache.is_baked and scene.active_ragdoll.cache_is_ours:
                 world.free_cache(scene)
             world.release(scene)
-        meshes = {o.data for o in helpers if o.type == "MESH"}
-        bpy.data.batch_remove(helpers)
-        bpy.data.batch_remove([mesh for mesh in meshes if mesh.users == 0])
-        remove_collections(collections, scene)
+        remove_collections(collections, scene, helpers)
         for obj in objects:
             settings = obj.active_ragdoll
             own_source = settings.source
@@ -125,12 +124,13 @@ def _unused_sources(objects, scene) -> set:
     return found | {copy for copy in copies if copy.users <= 1 and source.STAND_IN_FOR not in copy}
 
 
-def remove_collections(collections, scene) -> None:
-    """Remove collections of ours; what a user has put into them stays in the scene."""
-    objects = {obj for collection in collections for obj in collection.objects}
+def remove_collections(collections, scene, helpers=frozenset()) -> None:
+    """Remove collections of ours, with a set of helpers; what a user has put into them stays in the scene."""
+    objects = {obj for collection in collections for obj in collection.objects} - helpers
     inner = {child for collection in collections for child in collection.children} - set(collections)
-    for collection in collections:
-        bpy.data.collections.remove(collection)
+    meshes = Counter(obj.data for obj in helpers if obj.type == "MESH")
+    unshared = [mesh for mesh, count in meshes.items() if mesh.users == count]
+    bpy.data.batch_remove([*helpers, *unshared, *collections])  # at once: each time Blender looks through the file
     outer = scene.collection if scene is not None else bpy.context.scene.collection
     for obj in objects:
         if not obj.users_collection:
@@ -148,7 +148,7 @@ def drop_source_scene(scene) -> None:
     sharing = [other for other in bpy.data.scenes if other.active_ragdoll.source is not None and other.library is None]
     idle = []
     for other in {scene, *sharing} - {None}:
-        settings = [o.active_ragdoll for o in other.objects if o.library is None]
+        settings = [o.active_ragdoll for o in armatures(other.objects) if o.library is None]
         if not any(own.is_ragdoll or own.target_armature for own in settings):
             idle.append(other)
     hidden = {other.active_ragdoll.source for other in idle} - {None}

@@ -40,13 +40,10 @@ def source_scene(scene):
         own.source = bpy.data.scenes.new(hidden_name(scene))
         own.source.active_ragdoll.is_source = True
     hidden = own.source
-    for own, its, names in (
-        (hidden.render, scene.render, ("fps", "fps_base")),
-        (hidden, scene, ("frame_start", "frame_end")),
-    ):
-        for name in names:
-            if getattr(own, name) != getattr(its, name):
-                setattr(own, name, getattr(its, name))
+    for name in ("fps", "fps_base", "frame_start", "frame_end"):
+        to, of = (hidden.render, scene.render) if name.startswith("fps") else (hidden, scene)
+        if getattr(to, name) != getattr(of, name):
+            setattr(to, name, getattr(of, name))
     return hidden
 
 
@@ -267,28 +264,18 @@ def signature(obj) -> tuple:
             for strip in track.strips:
                 name = strip.action.name if strip.action else ""
                 parts.append((name, strip.frame_start, strip.frame_end, strip.scale, strip.mute, strip.blend_type))
-    for constraint in obj.constraints:
-        parts.append((constraint.name, constraint.type, constraint.mute, constraint.influence))
-    for bone in obj.pose.bones:
-        for constraint in bone.constraints:
-            if not is_own(constraint):
-                parts.append((bone.name, constraint.name, constraint.type, constraint.mute))
-    return tuple(parts)
+    parts += [(own.name, own.type, own.mute, own.influence) for own in obj.constraints]
+    theirs = ((bone.name, own) for bone in obj.pose.bones for own in bone.constraints if not is_own(own))
+    return *parts, *((name, own.name, own.type, own.mute) for name, own in theirs)
 
 
 def _driver_signature(curve, obj) -> tuple:
     """What a driver does; the same for a copy of the character, although its driver refers to the copy."""
     driver = curve.driver
-    variables = [
-        (variable.name, variable.type, _other(target.id, obj), target.data_path, target.bone_target)
-        for variable in driver.variables
-        for target in variable.targets
-    ]
-    return curve.data_path, curve.array_index, curve.mute, driver.type, driver.expression, *variables
-
-
-def _other(data, obj) -> str:
-    return "" if data is None or data == obj else data.name
+    read = [(variable, target) for variable in driver.variables for target in variable.targets]
+    others = ["" if target.id in (None, obj) else target.id.name for _variable, target in read]
+    named = [(v.name, v.type, name, t.data_path, t.bone_target) for (v, t), name in zip(read, others, strict=True)]
+    return curve.data_path, curve.array_index, curve.mute, driver.type, driver.expression, *named
 
 
 def carry_edits(obj) -> bool:

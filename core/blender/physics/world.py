@@ -63,11 +63,9 @@ def ensure(scene) -> list[str]:
     ):
         made.append("the rigid body world has few steps or iterations: Diagnose can raise them, so that limits hold")
     world = scene.rigidbody_world
-    created = []
-    for attribute, name in COLLECTIONS.items():
-        if getattr(world, attribute) is None:
-            setattr(world, attribute, bpy.data.collections.new(name))
-            created.append(attribute)
+    created = [attribute for attribute in COLLECTIONS if getattr(world, attribute) is None]
+    for attribute in created:
+        setattr(world, attribute, bpy.data.collections.new(COLLECTIONS[attribute]))
     if created:
         own.collections_created = ",".join(created)
     # Only collections of the scene are copied for evaluation; with others Bullet reads the originals, which a run
@@ -252,14 +250,9 @@ def halt(scene) -> None:
         STATE.live_worlds.discard(scene.name)
 
 
-def note_members(scene) -> None:
-    """Note how many bodies and which joints the scene's world is made with."""
-    STATE.members[scene.name] = STATE.made_with[scene.name] = _members(scene)
-
-
 def has_lost_members(scene) -> bool:
     """Whether bodies or joints were deleted, or joints renamed, since the world was made. Those added are noted."""
-    bodies, joints = _members(scene)
+    bodies, joints = members(scene)
     before = STATE.members.get(scene.name, (0, frozenset()))
     if bodies < before[0] or not joints >= before[1]:
         return True
@@ -267,7 +260,8 @@ def has_lost_members(scene) -> bool:
     return False
 
 
-def _members(scene) -> tuple[int, frozenset]:
+def members(scene) -> tuple[int, frozenset]:
+    """How many bodies and which joints the scene's world has now."""
     bodies, joints = scene.rigidbody_world.collection, scene.rigidbody_world.constraints
     return len(bodies.all_objects) if bodies else 0, frozenset(joints.all_objects.keys() if joints else ())
 
@@ -388,6 +382,6 @@ def clear_old(scene) -> None:
 
 def clear_changed(scene) -> None:
     """`clear_old` where the scene has other joints than when its world was last made."""
-    now = _members(scene)
+    now = members(scene)
     if STATE.made_with.get(scene.name, now)[1] != now[1]:
         clear_old(scene)

@@ -24,10 +24,7 @@ def slot_of(action: bpy.types.Action, owner: bpy.types.ID):
     if animation is not None and animation.action == action:
         return animation.action_slot
     usable = [slot for slot in action.slots if slot.target_id_type in {owner.id_type, "UNSPECIFIED"}]
-    for slot in usable:
-        if slot.name_display == owner.name:
-            return slot
-    return usable[0] if len(usable) == 1 else None
+    return next((slot for slot in usable if slot.name_display == owner.name), usable[0] if len(usable) == 1 else None)
 
 
 def channels_of(action: bpy.types.Action, slot, *, ensure: bool = False):
@@ -43,12 +40,8 @@ def channels_of(action: bpy.types.Action, slot, *, ensure: bool = False):
         layer = action.layers[0] if len(action.layers) else action.layers.new("Layer")
         strip = layer.strips[0] if len(layer.strips) else layer.strips.new(type="KEYFRAME")
         return strip.channelbag(slot, ensure=True)
-    for layer in action.layers:
-        for strip in layer.strips:
-            bag = strip.channelbag(slot)
-            if bag is not None:
-                return bag
-    return None
+    bags = (strip.channelbag(slot) for layer in action.layers for strip in layer.strips)
+    return next((bag for bag in bags if bag is not None), None)
 
 
 def curves_of(action: bpy.types.Action | None, slot):

@@ -11,7 +11,7 @@ import numpy as np
 
 from ... import pose as pose_space
 from ...anatomy import roles
-from ...errors import RagdollError
+from ...errors import RagdollError, listed
 from ...motion.clip import Clip, contact_markers, make_additive
 from ...motion.look_at.chain import upright_axes
 from ...motion.stack import LocalPose
@@ -21,9 +21,8 @@ from .armature import anatomy_of, array_of
 
 LISTED = 4  # how many bones of another skeleton a note names
 STEP = 0.01  # of the character's size: feet that do not rise as far make no steps
-# An action, its slot's identifier, the armature that it was made for (None for the character itself), and whether that
-# object's motion counts.
-Chosen = namedtuple("Chosen", ("action", "slot", "armature", "object_motion"))
+# What of an `ActionChoice` a base action of its own has.
+Base = namedtuple("Base", ("action", "slot", "armature", "object_motion", "armature_name"))
 
 
 class Library:
@@ -32,7 +31,7 @@ class Library:
     def __init__(self, obj, rig) -> None:
         self.obj, self.rig = obj, rig
         self.fps = fps_of(obj)  # frames per second of the character's scene
-        self.notes: dict[str, str] = {}  # what users should know of each action, by its name
+        self.notes: dict[str, str] = {}  # what users should know of each action, or of what plays it
         self._sampled: list[Clip] = []
 
     @cached_property
@@ -64,17 +63,55 @@ class Library:
         same = len(self._sampled) == len(other._sampled) and self.fps == other.fps
         return same and all(a is b for a, b in zip(self._sampled, other._sampled, strict=True))
 
-    def clip(self, choice, *, cycle: bool = False) -> Clip:
-        """The clip of an `ActionChoice`. cycle: it is to loop, up to its exact end.
+    def clip(self, choice, frame: float | None = None, *, cycle: bool = False) -> Clip:
+        """The clip of an `ActionChoice`.
 
-        Raises RagdollError: no action, a deleted or an empty one, a missing slot, or one that moves no bone of the
-        character.
+        Args:
+            frame: only that one, which may be between the action's frames or outside them.
+            cycle: it is to loop, up to its exact end.
+        Raises:
+            RagdollError: no action, a deleted or an empty one, a missing slot, or one that moves no bone of the
+                character.
         """
-        return self._clip(self._chosen(choice), cycle=cycle)
+        action, owner = choice.action, choice.armature or self.obj
+        if action is None:
+            raise RagdollError(_no_action(choice.action_name, "action"))
+        if choice.armature is None and choice.armature_name:
+            self._note(
+                action.name,
+                f"the armature '{choice.armature_name}' that it was made for was deleted: the rest pose of "
+                f"'{self.obj.name}' counts",
+            )
+        slot = slot_named(action, choice.slot)
+        if frame is None:
+            clip = STATE.clips.get(action, owner, slot, self.fps, cycle=cycle)
+            self._sampled.append(clip)
+        else:
+            clip = clips.sample_action(action, owner, slot=slot, frames=[frame], fps=self.fps)
+        if owner != self.obj:
+            clip = clip.mapped(self.rig.skeleton, self.rig.bind)
+        if choice.object_motion:
+            clip = self._with_object(clip, action, owner, slot)
+        if clip.missing:
+            shown = listed((f'"{bone}"' for bone in clip.missing), LISTED)
+            self._note(clip.name, f"'{self.obj.name}' lacks bones that it moves: {shown}")
+        return clip
+
+    def _note(self, action: str, text: str) -> None:
+        title = f'Action "{action}"'
+        known = self.notes.get(title, "")
+        if text not in known:
+            self.notes[title] = f"{known}; {text}" if known else text
 
     def pose(self, choice, frame: float) -> LocalPose:
         """The pose [n] at a frame of an action; Raises as `clip`."""
-        return self._pose(self._chosen(choice), frame)
+        clip = self.clip(choice)
+        if not np.isfinite(frame):
+            raise RagdollError(f'The frame of action "{choice.action.name}" is not a number')
+        at = frame - clip.start_frame
+        if at == round(at) and 0 <= at < clip.frame_count:
+            return clip.pose(int(at))
+        return self.clip(choice, frame).pose(0)
 
     def one_frame(self, choice, frame: float) -> Clip:
         """A frame of an action as a clip of one pose; Raises as `clip`."""
@@ -90,8 +127,8 @@ class Library:
             return self.pose(choice, choice.base_frame)
         if choice.base_action is None:
             raise RagdollError(_no_action(choice.base_action_name, "base action"))
-        source = Chosen(choice.base_action, choice.base_slot, choice.base_armature, choice.object_motion)
-        return self._pose(source, choice.base_frame)
+        base = Base(choice.base_action, choice.base_slot, choice.base_armature, choice.object_motion, "")
+        return self.pose(base, choice.base_frame)
 
     def additive(self, choice, clip: Clip, space: str) -> Clip:
         """The clip's difference to its base, LOCAL or MESH."""
@@ -129,53 +166,6 @@ class Library:
         if np.ptp(heights, axis=0).min() < STEP * self.rig.size:
             return ()
         return contact_markers(heights, clip.fps, names)
-
-    def _chosen(self, choice) -> Chosen:
-        if choice.action is None:
-            raise RagdollError(_no_action(choice.action_name, "action"))
-        found = Chosen(choice.action, choice.slot, choice.armature, choice.object_motion)
-        if choice.armature is None and choice.armature_name:
-            self._note(
-                found.action.name,
-                f"the armature '{choice.armature_name}' that it was made for was deleted: the rest pose of "
-                f"'{self.obj.name}' counts",
-            )
-        return found
-
-    def _clip(self, source: Chosen, frame: float | None = None, *, cycle: bool = False) -> Clip:
-        """The whole clip, or one frame of it that may be between its frames or outside them."""
-        action = source.action
-        owner = source.armature or self.obj
-        slot = slot_named(action, source.slot)
-        if frame is None:
-            clip = STATE.clips.get(action, owner, slot, self.fps, cycle=cycle)
-            self._sampled.append(clip)
-        else:
-            clip = clips.sample_action(action, owner, slot=slot, frames=[frame], fps=self.fps)
-        if owner != self.obj:
-            clip = clip.mapped(self.rig.skeleton, self.rig.bind)
-        if source.object_motion:
-            clip = self._with_object(clip, action, owner, slot)
-        if clip.missing:
-            shown = ", ".join(f'"{bone}"' for bone in clip.missing[:LISTED])
-            more = len(clip.missing) - LISTED
-            ending = f" and {more} more" if more > 0 else ""
-            self._note(clip.name, f"'{self.obj.name}' lacks bones that it moves: {shown}{ending}")
-        return clip
-
-    def _note(self, action: str, text: str) -> None:
-        known = self.notes.get(action, "")
-        if text not in known:
-            self.notes[action] = f"{known}; {text}" if known else text
-
-    def _pose(self, source: Chosen, frame: float) -> LocalPose:
-        if not np.isfinite(frame):
-            raise RagdollError(f'The frame of action "{source.action.name}" is not a number')
-        clip = self._clip(source)
-        at = frame - clip.start_frame
-        if at == round(at) and 0 <= at < clip.frame_count:
-            return clip.pose(int(at))
-        return self._clip(source, frame).pose(0)
 
     def _with_object(self, clip: Clip, action, owner, slot) -> Clip:
         """The clip with the object's own motion on its root bones."""

@@ -12,6 +12,7 @@ from ... import quaternion
 from ...anatomy.recognise import recognise
 from ...anatomy.roles import ARM, CREATURE, HELPER, LEG, TRUNK, Anatomy
 from ...errors import RagdollError
+from ...pose import moved
 from ...skeleton import path_to_root
 
 ENOUGH = 10  # main bones: with so many a human or an animal is recognised for good
@@ -77,11 +78,6 @@ def _matrix_of(matrix) -> Matrix:
     return matrix if isinstance(matrix, Matrix) else Matrix(matrix.tolist())
 
 
-def bind_tails(armature: bpy.types.Armature) -> np.ndarray:
-    """Tails of the bones in bind pose [n, 3], in the armature's space."""
-    return values_of(armature.bones, "tail_local", 3).astype(float)
-
-
 def bind_joints(obj: bpy.types.Object) -> tuple[np.ndarray, np.ndarray]:
     """Matrices [n, 4, 4] and tails [n, 3] of an armature's bones in bind pose, in its own space.
 
@@ -94,7 +90,7 @@ def bind_joints(obj: bpy.types.Object) -> tuple[np.ndarray, np.ndarray]:
     turns = np.array([own.bind_rotation for own in kept], dtype=float).reshape(-1, 4)
     ways = np.array([own.bind_location for own in kept], dtype=float).reshape(-1, 3)
     if not (ways.any() or (turns != (1.0, 0.0, 0.0, 0.0)).any()):
-        return rest, bind_tails(obj.data)
+        return rest, values_of(bones, "tail_local", 3).astype(float)
     basis = np.tile(np.eye(4), (len(rest), 1, 1))
     basis[:, :3, :3], basis[:, :3, 3] = quaternion.to_matrix(quaternion.normalize(turns)), ways
     local = rest @ basis
@@ -145,7 +141,7 @@ class BindPose:
         self.matrices = rigid(matrices)  # [n, 4, 4], in the world
         self.axes = rigid(world)[:3, :3]  # of the armature object in the world
         self.heads = matrices[:, :3, 3].copy()  # [n, 3], in the world
-        self.tails = self.local_tails @ world[:3, :3].T + world[:3, 3]
+        self.tails = moved(self.local_tails, world)
         assert np.all(self.parents < np.arange(len(bones)))  # everything that walks the tree relies on it
 
 
@@ -226,37 +222,29 @@ def selected(obj) -> np.ndarray:
     return values_of(obj.pose.bones if on_pose else obj.data.bones, "select", dtype=bool)
 
 
-def rig_limits(pose_bone) -> tuple[str, list, list] | None:
+def rig_limits(pose_bone) -> tuple[str, tuple, tuple] | None:
     """Joint type and limits (min [3], max [3], radians) that the rig states for a bone, or None.
 
     Limit Rotation constraints come first, then IK limits and locks, then locked rotation axes.
     """
-    low, high = [-math.pi] * 3, [math.pi] * 3
-    stated = False
+    ranges: dict = {}  # by axis
     for constraint in pose_bone.constraints:
         if constraint.type == "LIMIT_ROTATION" and not constraint.mute and constraint.owner_space == "LOCAL":
             for axis, name in enumerate("xyz"):
                 if getattr(constraint, f"use_limit_{name}"):
-                    low[axis] = getattr(constraint, f"min_{name}")
-                    high[axis] = getattr(constraint, f"max_{name}")
-                    stated = True
+                    ranges[axis] = getattr(constraint, f"min_{name}"), getattr(constraint, f"max_{name}")
     for axis, name in enumerate("xyz"):
         if getattr(pose_bone, f"lock_ik_{name}"):
-            low[axis] = high[axis] = 0.0
-            stated = True
+            ranges[axis] = 0.0, 0.0
         elif getattr(pose_bone, f"use_ik_limit_{name}"):
-            low[axis] = max(low[axis], getattr(pose_bone, f"ik_min_{name}"))
-            high[axis] = min(high[axis], getattr(pose_bone, f"ik_max_{name}"))
-            stated = True
+            (low, high), ik = ranges.get(axis, (-math.pi, math.pi)), pose_bone
+            ranges[axis] = max(low, getattr(ik, f"ik_min_{name}")), min(high, getattr(ik, f"ik_max_{name}"))
     # Locks keep an animator's hand off an axis; only two of three say that the joint is a hinge.
     locked = [axis for axis in range(3) if pose_bone.lock_rotation[axis]]
-    if len(locked) == 2:
-        for axis in locked:
-            low[axis] = high[axis] = 0.0
-        stated = True
-    if not stated:
+    ranges |= dict.fromkeys(locked, (0.0, 0.0)) if len(locked) == 2 else {}
+    if not ranges:
         return None
-    low, high = [min(a, b) for a, b in zip(low, high, strict=True)], [max(a, b) for a, b in zip(low, high, strict=True)]
+    low, high = zip(*(sorted(ranges.get(axis, (-math.pi, math.pi))) for axis in range(3)), strict=True)
     free = sum(b - a > 1e-6 for a, b in zip(low, high, strict=True))
     return ("FIXED", "HINGE", "CONE", "CONE")[free], low, high
 
@@ -282,7 +270,9 @@ def anatomy_of(obj: bpy.types.Object, joints: tuple | None = None) -> Anatomy:
     local, tails = bind_joints(obj) if joints is None else joints
     heads, tails = size * local[:, :3, 3], size * tails
     best, most, ends = None, (False, -1.0), _ik_ends(obj, row) + _sewn_ends(obj, row, parents)
-    for up in _ups(world):
+    axes = np.concatenate([np.eye(3), -np.eye(3)])  # the armature's own and their opposites: one of them is up
+    placed = axes @ world.T
+    for up in axes[np.argsort(-placed[:, 2] / np.linalg.norm(placed, axis=1), kind="stable")]:
         anatomy = recognise(names, parents, heads, tails, up, deform, ends)
         main = [certainty for role, certainty in zip(anatomy.roles, anatomy.certainty, strict=True) if role in _MAIN]
         score = anatomy.kind != CREATURE, sum(main)
@@ -295,13 +285,9 @@ def anatomy_of(obj: bpy.types.Object, joints: tuple | None = None) -> Anatomy:
 
 def _ik_ends(obj, row: dict) -> list:
     """What the character's own inverse kinematics says of its limbs; see `recognise`."""
-    found = []
-    for bone in obj.pose.bones:
-        for constraint in bone.constraints:
-            acts = constraint.type == "IK" and constraint.target == obj and not constraint.mute
-            if acts and (goal := constraint.subtarget) in row:
-                found.append((row[bone.name], row[goal], _carries_mesh(obj, goal)))
-    return found
+    solvers = ((bone.name, own) for bone in obj.pose.bones for own in bone.constraints if own.type == "IK")
+    acting = ((row[name], own.subtarget) for name, own in solvers if own.target == obj and not own.mute)
+    return [(last, row[goal], _carries_mesh(obj, goal)) for last, goal in acting if goal in row]
 
 
 def _sewn_ends(obj, row: dict, parents) -> list:
@@ -335,13 +321,6 @@ def _carries_mesh(obj, bone: str) -> bool:
         if any(e.group == group.index and e.weight > 0.5 for v in mesh.data.vertices for e in v.groups):
             return True
     return False
-
-
-def _ups(world: np.ndarray) -> np.ndarray:
-    """The armature's own axes and their opposites [6, 3], the most upright first: one of them is up."""
-    axes = np.concatenate([np.eye(3), -np.eye(3)])
-    placed = axes @ world.T
-    return axes[np.argsort(-placed[:, 2] / np.linalg.norm(placed, axis=1), kind="stable")]
 
 
 def prop_bones(obj: bpy.types.Object, anatomy: Anatomy, bones=None) -> np.ndarray:

@@ -89,7 +89,7 @@ def sample_action(
         cycle: Without `frames`: sample to the exact end, as `cycle_frames` says, instead of whole frames.
     """
     rest, curves = RigRest(obj), action_curves(action, obj, slot)
-    places, missing, moved = _columns(curves, obj.data.bones.keys())
+    places, missing, moved = _places(curves, obj.data.bones.keys())
     if not moved:
         listed = ", ".join(f'"{bone}"' for bone in missing[:5])
         raise RagdollError(f"Action \"{action.name}\" animates no bone of '{obj.name}'; it has {listed or 'no bones'}")
@@ -98,9 +98,7 @@ def sample_action(
     frames = np.asarray(frames, dtype=np.float64)
     if frames.ndim != 1 or len(frames) == 0:
         raise RagdollError(f'Action "{action.name}" needs frames to be sampled at, got {list(frames.shape)}')
-    values = _values(curves, frames)
-    location, rotation, scale = _channels(places, values, rest, len(frames))
-    local = _local(obj, rest, location, rotation, scale)
+    local = _local(obj, rest, *_channels(places, rest, frames))
     step = float(frames[1] - frames[0]) if len(frames) > 1 else 1.0
     return Clip(
         name=action.name,
@@ -196,79 +194,61 @@ def cycle_frames(action: bpy.types.Action, curves: Sequence[bpy.types.FCurve]) -
     return np.linspace(first, last, CYCLE_SAMPLES * (len(whole) - 1) + 1)
 
 
-def _columns(curves: Sequence[bpy.types.FCurve], names: Sequence[str]) -> tuple[dict, list[str], set[str]]:
-    """Per property bones, components and columns of the values; bones that are missing; and those that move."""
+def _places(curves: Sequence[bpy.types.FCurve], names: Sequence[str]) -> tuple[dict, list[str], set[str]]:
+    """Bone, component and curve of all that a property has; bones that are missing; and those that move."""
     known = {bone_path(name, "")[:-1]: row for row, name in enumerate(names)}
-    lists: dict[str, tuple[list, list, list]] = {prop: ([], [], []) for prop in (*_REST, _MODE)}
+    places: dict[str, list[tuple]] = {prop: [] for prop in (*_REST, _MODE)}
     missing: dict[str, None] = {}
     moved = set()
-    for column, curve in enumerate(curves):
-        path, component = curve.data_path, curve.array_index
-        head, _, prop = path.rpartition(".")
-        if prop not in lists or not head.startswith("pose.bones["):
+    for curve in curves:
+        head, _, prop = curve.data_path.rpartition(".")
+        if prop not in places or not head.startswith("pose.bones["):
             continue
         row = known.get(head)
         if row is None:
             missing[bpy.utils.unescape_identifier(head[len('pose.bones["') : -len('"]')])] = None
-            continue
-        if prop != _MODE and component >= len(_REST[prop]):
-            continue
-        moved.add(names[row])
-        for values, value in zip(lists[prop], (row, component, column), strict=True):
-            values.append(value)
-    places = {prop: tuple(np.array(v, dtype=np.intp) for v in found) for prop, found in lists.items()}
+        elif prop == _MODE or curve.array_index < len(_REST[prop]):
+            moved.add(names[row])
+            places[prop].append((row, curve.array_index, curve))
     return places, list(missing), moved
 
 
-def _values(curves: Sequence[bpy.types.FCurve], frames: NDArray) -> NDArray:
-    """Values [f, c] of all curves."""
-    values = np.empty((len(frames), len(curves)))
-    times = frames.tolist()
-    for column, curve in enumerate(curves):
-        # On keys alone, as most imported clips are, Blender's own value is the keys': ten times as fast. It rounds
-        # rotation modes to whole numbers.
-        if len(curve.keyframe_points) == len(times) and not len(curve.modifiers):
-            keys = values_of(curve.keyframe_points, "co", 2)
-            if np.array_equal(keys[:, 0], frames) and not curve.data_path.endswith(f".{_MODE}"):
-                values[:, column] = keys[:, 1]
-                continue
-        values[:, column] = [*map(curve.evaluate, times)]
-    return values
+def _values(curve: bpy.types.FCurve, frames: NDArray) -> NDArray:
+    """Values [f] of a curve."""
+    # On keys alone, as most imported clips are, Blender's own value is the keys': ten times as fast. It rounds
+    # rotation modes to whole numbers.
+    if len(curve.keyframe_points) == len(frames) and not len(curve.modifiers):
+        keys = values_of(curve.keyframe_points, "co", 2)
+        if np.array_equal(keys[:, 0], frames) and not curve.data_path.endswith(f".{_MODE}"):
+            return keys[:, 1]
+    return np.array([*map(curve.evaluate, frames.tolist())])
 
 
-def _channels(places: dict, values: NDArray, rest: RigRest, count: int) -> tuple[NDArray, NDArray, NDArray]:
+def _channels(places: dict, rest: RigRest, frames: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     """Location, unit quaternion and scale of each bone [f, n, .], Blender's order."""
-    bones = len(rest.modes)
-
-    def property_values(prop: str) -> NDArray:
-        rows, components, columns = places[prop]
-        result = np.empty((count, bones, len(_REST[prop])))
-        result[:] = _REST[prop]
-        result[:, rows, components] = values[:, columns]
-        return result
-
-    location, scale = property_values("location"), property_values("scale")
-    location[:, rest.connected] = 0.0
+    count, bones = len(frames), len(rest.modes)
+    values = {prop: np.tile(np.array(at_rest), (count, bones, 1)) for prop, at_rest in _REST.items()}
+    for prop, own in values.items():
+        for row, component, curve in places[prop]:
+            own[:, row, component] = _values(curve, frames)
+    values["location"][:, rest.connected] = 0.0
     rotation = quaternion.identity((count, bones))
-    modes = np.array(rest.modes, dtype=object)[None]
-    rows, _, columns = places[_MODE]
-    if len(rows):
-        modes = np.tile(modes, (count, 1))
-        items = bpy.types.PoseBone.bl_rna.properties[_MODE].enum_items
-        by_value = {item.value: item.identifier for item in items}
-        numbers = np.round(values[:, columns]).astype(int)
-        modes[:, rows] = np.vectorize(lambda number: by_value.get(number, "QUATERNION"), otypes=[object])(numbers)
+    modes = np.tile(np.array(rest.modes, dtype=object), (count if places[_MODE] else 1, 1))
+    by_value = {item.value: item.identifier for item in bpy.types.PoseBone.bl_rna.properties[_MODE].enum_items}
+    for row, _component, curve in places[_MODE]:
+        numbers = np.round(_values(curve, frames)).astype(int).tolist()
+        modes[:, row] = [by_value.get(number, "QUATERNION") for number in numbers]
     for mode in set(modes.ravel().tolist()):
         prop = rotation_property(mode)
-        own = [row for row in np.unique(places[prop][0]).tolist() if mode in modes[:, row]]
+        own = [row for row in sorted({row for row, *_others in places[prop]}) if mode in modes[:, row]]
         if not own:
             continue
-        turned = keyframes.rotations(mode, property_values(prop)[:, own])
+        turned = keyframes.rotations(mode, values[prop][:, own])
         if mode == "QUATERNION":
             length = np.sqrt(np.einsum("...i,...i->...", turned, turned))[..., None]
             turned = np.where(length > 0.0, turned / np.where(length > 0.0, length, 1.0), (1.0, 0.0, 0.0, 0.0))
         rotation[:, own] = np.where((modes[:, own] == mode)[..., None], turned, rotation[:, own])
-    return location, rotation, scale
+    return values["location"], rotation, values["scale"]
 
 
 def _local(obj: bpy.types.Object, rest: RigRest, location: NDArray, rotation: NDArray, scale: NDArray) -> LocalPose:
@@ -332,7 +312,7 @@ class ClipCache:
 
     No reference to Blender's data is kept: entries go by the data's session ids. A change is noticed by the dependency
     graph's updates (`mark`, from a `depsgraph_update_post` handler), by the number of curves and keys, which every
-    look-up checks, and by sampling anew where that is asked for (`verify_all`, at the start of a run).
+    look-up checks, and by sampling all anew at the start of a run.
     """
 
     def __init__(self) -> None:
@@ -355,23 +335,19 @@ class ClipCache:
         self._entries[key] = _Kept(clip, action_id, obj.data.session_uid, size)
         return clip
 
-    def mark(self, depsgraph: bpy.types.Depsgraph) -> None:
-        """Note which actions and armatures were edited; for a `depsgraph_update_post` handler."""
-        edited = {
-            update.id.original.session_uid
-            for update in depsgraph.updates
-            if isinstance(update.id, (bpy.types.Action, bpy.types.Armature))
-        }
-        self._mark([entry for entry in self._entries.values() if edited & {entry.action, entry.armature}])
+    def mark(self, depsgraph: bpy.types.Depsgraph | None = None) -> None:
+        """Have the clips of actions and armatures that were edited sampled anew when they are asked for next.
 
-    def verify_all(self) -> None:
-        """Have every clip sampled anew when it is asked for next: Blender does not tell of all edits."""
-        self._mark(list(self._entries.values()))
-
-    def _mark(self, entries: list) -> None:
-        for entry in entries:
-            entry.stale = True
-        self.edits += bool(entries)
+        Args:
+            depsgraph: of a `depsgraph_update_post` handler; without it, all clips: Blender does not tell of all edits.
+        """
+        kinds = bpy.types.Action, bpy.types.Armature
+        edited = {u.id.original.session_uid for u in depsgraph.updates if isinstance(u.id, kinds)} if depsgraph else ()
+        kept = self._entries.values()
+        stale = [own for own in kept if depsgraph is None or not edited.isdisjoint((own.action, own.armature))]
+        for own in stale:
+            own.stale = True
+        self.edits += bool(stale)
 
     def __len__(self) -> int:
         return len(self._entries)

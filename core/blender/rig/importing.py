@@ -38,8 +38,7 @@ def open_file(path: str | Path) -> Path:
 
 def use_action(armature: bpy.types.Object, scene: bpy.types.Scene) -> bpy.types.Action | None:
     """Give an armature without an action the longest one that animates its bones; the scene takes its range."""
-    animation = armature.animation_data
-    action = animation.action if animation is not None else None
+    action, _slot = action_channels.current(armature)
     fitting = [action for action in bpy.data.actions if _animates(action, armature)] if action is None else ()
     if fitting:
         action = max(fitting, key=lambda action: action.frame_range[1] - action.frame_range[0])

@@ -6,6 +6,7 @@ from itertools import takewhile
 import bpy
 import numpy as np
 
+from ...pose import moved
 from ...ragdoll.bodies.fitting import Skin
 from .armature import values_of
 
@@ -24,7 +25,7 @@ def is_deformed_by(obj, mesh) -> bool:
     return by_modifier or (mesh.parent == obj and mesh.parent_type == "ARMATURE")
 
 
-def carried_meshes(obj, pose, world: np.ndarray, props: np.ndarray | None = None) -> list:
+def carried_meshes(obj, pose, world: np.ndarray, props: np.ndarray) -> list:
     """Mesh objects that hang on a bone as a whole: (object, index of the bone, its matrix in bind pose [4, 4]).
 
     They, or what they are parented to, have the bone for a parent or a Child Of constraint to it. Left out are those
@@ -43,7 +44,7 @@ def carried_meshes(obj, pose, world: np.ndarray, props: np.ndarray | None = None
             bone, place = _carried(obj, other, pose, world)
             if bone >= 0:
                 found.append((other, bone, place))
-    worn = found if props is None else [each for each in found if not props[each[1]]]
+    worn = [each for each in found if not props[each[1]]]
     return worn if worn or deformed else found
 
 
@@ -75,7 +76,7 @@ def _carried(obj, other, pose, world) -> tuple[int, np.ndarray | None]:
     return -1, None
 
 
-def read_skin(obj, pose, world: np.ndarray, props: np.ndarray | None = None) -> Skin | None:
+def read_skin(obj, pose, world: np.ndarray, props: np.ndarray) -> Skin | None:
     """All vertices of the skinned and the carried meshes, and their weights; None when there are none.
 
     A vertex of a mesh that a bone carries hangs on that bone alone.
@@ -95,7 +96,7 @@ def read_skin(obj, pose, world: np.ndarray, props: np.ndarray | None = None) -> 
         with _evaluated(mesh, _before_armature(mesh, obj)) as (data, points):
             rows = [pose.row.get(group.name, -1) for group in mesh.vertex_groups]
             vertex, bone, weight = _elements(data, np.array(rows, dtype=int))
-            points = _moved(points, to_world)
+            points = moved(points, to_world)
             if pose.moved is not None:
                 points = _posed(points, vertex, bone, weight, world @ pose.moved @ np.linalg.inv(world))
             found.append((points, vertex + offset, bone, weight, _edges(data) + offset))
@@ -105,7 +106,7 @@ def read_skin(obj, pose, world: np.ndarray, props: np.ndarray | None = None) -> 
         with _evaluated(mesh, shown) as (data, points):
             count = len(points)
             own = np.arange(count) + offset, np.full(count, bone), np.ones(count)
-            found.append((_moved(points, place), *own, _edges(data) + offset))
+            found.append((moved(points, place), *own, _edges(data) + offset))
         offset += count
     points, vertex, bone, weight, edges = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return Skin(points, vertex, bone, weight, len(pose.names), edges)
@@ -141,14 +142,10 @@ def _points_of(data) -> np.ndarray:
     return result
 
 
-def _moved(points, matrix) -> np.ndarray:
-    return points @ matrix[:3, :3].T + matrix[:3, 3]
-
-
-def _posed(points, vertex, bone, weight, moved) -> np.ndarray:
-    """Vertices [v, 3] as an armature modifier leaves them: each bone moves its share of them by `moved` [n, 4, 4]."""
+def _posed(points, vertex, bone, weight, ways) -> np.ndarray:
+    """Vertices [v, 3] as an armature modifier leaves them: each bone moves its share of them by `ways` [n, 4, 4]."""
     total = np.bincount(vertex, weight, len(points))[vertex]
-    there = np.einsum("eij,ej->ei", moved[bone, :3, :3], points[vertex]) + moved[bone, :3, 3]
+    there = np.einsum("eij,ej->ei", ways[bone, :3, :3], points[vertex]) + ways[bone, :3, 3]
     result = points.copy()
     np.add.at(result, vertex, (weight / total)[:, None] * (there - points[vertex]))
     return result

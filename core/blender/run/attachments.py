@@ -11,18 +11,19 @@ import numpy as np
 from ... import quaternion
 from ...errors import RagdollError
 from ...pose import affine, between
-from ...ragdoll import attachment
+from ...ragdoll import attachment, drives
 from ...ragdoll.attachment import DISTANCE, FIXED, POINT, STATED
 from ...ragdoll.drives import servo
+from ...ragdoll.drives.law import Frame, Side
 from ..physics import built, source, world
 from ..physics.helpers import add_spring, helper, limit, make_kinematic, used_again
-from ..rig.armature import array_of, rigid
+from ..rig.armature import array_of, pose_matrices, rigid
 from ..runtime import STATE
 from ..settings import at_frame
 from ..stack import pose_stack, world_reader
 from ..stack.world_reader import WorldReader
 from .shot_run import Effect
-from .write import put
+from .write import put, set_springs
 
 
 class Attached:
@@ -149,7 +150,6 @@ def other_now(run, own: Attached) -> np.ndarray:
         return own.command
     if own.other_row >= 0:
         return run.body[own.other_row]
-    _check_target(own)
     return rigid(array_of(own.other.evaluated_get(run.graph).matrix_world))
 
 
@@ -163,23 +163,21 @@ def _check_target(own: Attached) -> None:
 
 def place_of(run, own: Attached, scene, frame: int) -> np.ndarray:
     """Place of the target at a frame, at which the hidden scene stands: a rigid matrix [4, 4]."""
-    _check_target(own)
-    character = own.character
-    now = character.source.evaluated_get(run.source_graph)
-    now.pose.bones.foreach_get("matrix", character.buffer)
-    matrices = character.buffer.reshape(-1, 4, 4).transpose(0, 2, 1)
+    now = own.character.source.evaluated_get(run.source_graph)
 
     def posed(obj):
-        found, world = pose_stack.of(obj), array_of(source.evaluated(obj).matrix_world)
-        return world, found.pose(scene, frame, record=False)[0]
+        now, found = source.evaluated(obj), pose_stack.of(obj)  # none where it is baked
+        pose = pose_matrices(now) if found is None else found.pose(scene, frame, record=False)[0]
+        return array_of(now.matrix_world), pose
 
-    places = WorldReader(scene, character.obj, now, matrices, frame, own.memory, True, posed)
+    places = WorldReader(scene, own.character.obj, now, pose_matrices(now), frame, own.memory, True, posed)
     place = rigid(places.matrix(own.name, own.item.target, own.target_bone))
     if not np.isfinite(place).all():
         raise RagdollError(f"{own.name}: the place of its target '{own.target.name}' is not a number")
     return place
 
 
+_KINDS = built.ATTACHMENT, built.HOLDER
 SETTLING = 3  # frames after the reach time in which the rest of a stated offset is closed again
 
 
@@ -190,7 +188,6 @@ class Attachments(Effect):
 
     def __init__(self, run, scene) -> None:
         """Read the settings and make sure that there are helpers for them."""
-        super().__init__(run, scene)
         self.all: list[Attached] = []
         rows = {}
         for character in run.characters:
@@ -312,7 +309,7 @@ def _step(run, own: Attached, scene, seconds: float, substeps: int) -> None:
         _swap_joints(run, own)
         _join_by_spring(run, own, frame, gains)
     elif settings.max_force > 0.0 or own.capped:
-        _set_gains(run, own, gains)
+        set_springs(_constraint_of(run, own), gains)
     own.capped = settings.max_force > 0.0
     if own.holder is not None:
         wanted = own.place
@@ -353,21 +350,18 @@ def _rope(run, own: Attached, scene, body, now, before, length: float, seconds: 
     _join_by_limits(run, own, frame, limits)
 
 
-def _gains(run, own: Attached, scene, max_force: float, seconds: float, substeps: int, body, now) -> tuple:
-    """Stiffness and damping, linear and angular, of a servo of full weight that could carry the whole character."""
-    mass = own.character.mass
-    inertia = mass * own.character.height**2
-    steps = substeps / seconds
-    scale = scene.rigidbody_world.solver_iterations / steps
-    linear, rate = servo.servo(1.0, mass, steps)
-    angular, turning = servo.servo(1.0, inertia, steps)
-    if max_force > 0.0:
-        fall = 0.5 * max(scene.gravity.length, 1e-6) * seconds**2
-        error, angle = error_of(own, body, now)
-        linear = servo.capped(linear, max_force, error, fall)
-        arm = float(run.gyration_radius[own.row])
-        angular = servo.capped(angular, max_force * arm, angle, fall / arm)
-    return tuple(float(x) for x in (*servo.motor(rate, linear, 1.0, scale), *servo.motor(turning, angular, 1.0, scale)))
+def _gains(run, own: Attached, scene, max_force: float, seconds: float, substeps: int, body, now) -> list[float]:
+    """What `set_springs` takes, of servos of full weight that could carry the whole character."""
+    mass, height, arm = own.character.mass, own.character.height, float(run.gyration_radius[own.row])
+    frame = Frame(seconds, substeps, scene.rigidbody_world.solver_iterations)
+    fall = 0.5 * max(scene.gravity.length, 1e-6) * seconds**2
+    error, angle = error_of(own, body, now)
+    found = []
+    for inertia, *cap in ((mass, max_force, error, fall), (mass * height**2, max_force * arm, angle, fall / arm)):
+        side = Side(np.ones(1), np.array([inertia]), np.array([[inertia]]), tuple(cap), {})
+        found.append([gain.item() for gain in drives.of("VELOCITY").gains(side, frame)])
+    (linear, damping), (angular, turning) = found
+    return [linear, damping, *[angular] * 3, *[turning] * 3]
 
 
 # ---- helpers --------------------------------------------------------------------------------------------------------
@@ -408,54 +402,42 @@ def _fail(run, own: Attached, text: str) -> None:
 def _ensure_helpers(obj, scene, wanted) -> list:
     """Two constraint objects and a holder or None for each pair of a body and what holds it (None for a holder)."""
     free: dict = {}
-    for joints, holder in attachments_of(obj.active_ragdoll):
+    for group in _by_number(obj.active_ragdoll).values():
+        joints, holders = ([each for each in group if each[built.KIND] == kind] for kind in _KINDS)
         if _is_whole(joints, scene):
             ends = joints[0].rigid_body_constraint
-            other = None if holder is not None else ends.object2
-            free.setdefault((ends.object1, other), []).append((*joints, holder))
-    return used_again(scene, free, wanted, [lambda pair=pair: _make_attachment(obj, scene, *pair) for pair in wanted])
+            key = ends.object1, None if holders else ends.object2
+            free.setdefault(key, []).append((*joints, holders[0] if holders else None))
+    return used_again(scene, free, wanted, lambda pair: _make_attachment(obj, scene, *pair))
 
 
-def attachments_of(settings) -> list[tuple]:
-    """Constraint objects and holder (or None) of each of a character's attachments, including unused ones."""
+def _by_number(settings) -> dict[int, list]:
+    """The helpers of each of a character's attachments by its number, including unused ones."""
     found: dict = {}
-    for kind in (built.ATTACHMENT, built.HOLDER):
-        for helper_object in built.helpers(settings.collection, kind):
-            found.setdefault(helper_object[built.NUMBER], {}).setdefault(kind, []).append(helper_object)
-    return [
-        (tuple(its[built.ATTACHMENT]), next(iter(its.get(built.HOLDER, ())), None))
-        for its in found.values()
-        if built.ATTACHMENT in its
-    ]
+    for each in (each for kind in _KINDS for each in built.helpers(settings.collection, kind)):
+        found.setdefault(each[built.NUMBER], []).append(each)
+    return found
 
 
 def _is_whole(joints, scene) -> bool:
     """Whether both constraint objects are still complete."""
-    if len(joints) != 2:
-        return False
-    for joint in joints:
-        if joint.name not in scene.objects or joint.rigid_body_constraint is None:
-            return False
-        ends = joint.rigid_body_constraint
-        if ends.object1 is None or ends.object2 is None or ends.object2.rigid_body is None:
-            return False
-    return True
+    ends = [joint.rigid_body_constraint for joint in joints if joint.name in scene.objects]
+    whole = [own for own in ends if own is not None and own.object1 and own.object2 and own.object2.rigid_body]
+    return len(joints) == len(whole) == 2
 
 
 def _make_attachment(obj, scene, body, other) -> tuple:
     settings = obj.active_ragdoll
-    number = 1 + max((joints[0][built.NUMBER] for joints, _holder in attachments_of(settings)), default=0)
+    number = 1 + max(_by_number(settings), default=0)
     holder = None
     if other is None:
-        mesh = settings.parts[0].target.data
-        holder = other = helper(f"{obj.name} Holder", mesh, settings.collection, built.HOLDER, number=number)
-        holder.matrix_basis = body.matrix_basis
-        make_kinematic(scene, holder)
+        mesh, tags = settings.parts[0].target.data, (built.HOLDER, "", number)
+        made = helper(f"{obj.name} Holder", mesh, settings.collection, *tags, place=body.matrix_basis)
+        holder = other = make_kinematic(scene, made)
     joints = []
     for _number in range(2):
-        joint = helper(f"{obj.name} Attachment", None, settings.collection, built.ATTACHMENT, number=number)
-        joint.empty_display_size = 0.01 * settings.height
-        joint.matrix_basis = body.matrix_basis
+        tags, shown = (built.ATTACHMENT, "", number), {"place": body.matrix_basis, "size": 0.01 * settings.height}
+        joint = helper(f"{obj.name} Attachment", None, settings.collection, *tags, **shown)
         add_spring(scene, joint, body, other).enabled = False
         joints.append(joint)
     return *joints, holder
@@ -482,17 +464,8 @@ def _join_by_spring(run, own: Attached, frame, gains) -> None:
         setattr(constraint, f"use_limit_ang_{axis}", False)
         setattr(constraint, f"use_spring_{axis}", True)
         setattr(constraint, f"use_spring_ang_{axis}", own.kind == FIXED)
-    _set_gains(run, own, gains)
+    set_springs(constraint, gains)
     _join(run, own, own.body, own.other, frame, "GENERIC_SPRING")
-
-
-def _set_gains(run, own: Attached, gains) -> None:
-    """Set the constraint's gains: linear stiffness and damping, angular stiffness and damping."""
-    constraint = _constraint_of(run, own)
-    for kind, (stiffness, damping) in (("", gains[:2]), ("ang_", gains[2:])):
-        for axis in "xyz":
-            setattr(constraint, f"spring_stiffness_{kind}{axis}", stiffness)
-            setattr(constraint, f"spring_damping_{kind}{axis}", damping)
 
 
 def _join_by_limits(run, own: Attached, frame, linear, angular=None) -> None:

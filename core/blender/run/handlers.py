@@ -39,7 +39,7 @@ def _handler(function):
     count = function.__code__.co_argcount  # Blender gives those of load and save one, all others two
 
     @persistent
-    @functools.wraps(function)
+    @functools.wraps(function, assigned=("__name__", "__doc__"))  # of this module, see `remove`
     def call(*given):
         STATE.follow_names()
         try:
@@ -81,7 +81,7 @@ def before_frame(scene, _graph=None) -> None:
             reconcile.reconcile(scene, ragdolls=frame == first)
         if frame == first:
             pose_stack.forget()
-            STATE.clips.verify_all()
+            STATE.clips.mark()
         if frame == first and built.ragdolls(scene) and not _is_same_change(scene):
             STATE.broken.discard(scene.name)
             STATE.runs.pop(scene.name, None)
@@ -286,7 +286,8 @@ def _end_if_spoilt(scene, graph=None) -> None:
     if STATE.building or not _is_stepping(scene):
         return
     run, again, text = STATE.runs.get(scene.name), "begin at the shot's first frame again", ""
-    if graph is None or graph.id_type_updated("ARMATURE"):
+    graph = graph or view_layers.depsgraph_of(scene)
+    if graph.id_type_updated("ARMATURE"):
         name = shot_run.with_other_bones(run, scene)
         text = f"Bones of '{name}' were added, removed or renamed: {again}" if name else ""
     if not text and STATE.stepped.get(scene.name, "") not in scene.view_layers:
@@ -295,7 +296,7 @@ def _end_if_spoilt(scene, graph=None) -> None:
     if not text and world.has_lost_members(scene):
         text = _what_is_missing(scene)
     if not text and run is not None:
-        joint = _edited_joint(run, graph or view_layers.depsgraph_of(scene))
+        joint = _edited_joint(run, graph)
         text = f"The joint '{joint}' was edited: {again}" if joint else ""
     if text:
         _end(scene, text)
@@ -398,7 +399,8 @@ def after_load(_file=None) -> None:
     """load_post"""
     STATE.clear()
     _note_frames()
-    simulate.note_ranges()
+    # A piece of a shot is rendered by changing the range.
+    STATE.ranges = {s.name: (s.frame_start, s.frame_end) for s in bpy.data.scenes if built.ragdolls(s)}
     saved.mend_texts()
     saved.restore_overrides()
     saved.bring_up()
@@ -407,22 +409,10 @@ def after_load(_file=None) -> None:
 
 
 @_handler
-def before_save(_file=None) -> None:
+def before_save() -> None:
     """save_pre"""
     saved.keep_overrides()
     saved.note_version()
-
-
-@_handler
-def before_render(scene, _graph=None) -> None:
-    """render_init"""
-    simulate.begin_render(scene)
-
-
-@_handler
-def after_render(_scene=None, _graph=None) -> None:
-    """render_complete, render_cancel"""
-    simulate.end_render()
 
 
 _HANDLERS = (
@@ -436,9 +426,9 @@ _HANDLERS = (
     ("load_pre", leave_worlds),
     ("load_post", after_load),
     ("save_pre", before_save),
-    ("render_init", before_render),
-    ("render_complete", after_render),
-    ("render_cancel", after_render),
+    ("render_init", _handler(simulate.begin_render)),
+    ("render_complete", _handler(simulate.end_render)),
+    ("render_cancel", _handler(simulate.end_render)),
 )
 
 

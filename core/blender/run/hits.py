@@ -9,7 +9,6 @@ stands in bind pose during that run. None is taken away before the ragdoll is, a
 from dataclasses import dataclass, replace
 
 import numpy as np
-from mathutils import Matrix
 
 from ... import quaternion
 from ...errors import RagdollError
@@ -50,8 +49,8 @@ class CharacterHits:
         self.character, self.parents = character, built.parents_of(parts)  # rows of the parents, -1 at roots
         self.inertia = body_objects.own_moments([part.body for part in parts])  # about the bodies' own axes [m, 3]
         self.factors = np.ones(len(parts))  # of its weights [m]
-        self.hits, self.explosions = [], []  # those that are enabled, in the bodies' own axes
-        self.targets: dict = {}  # objects that they refer to, by their number: ("Hit", 1)
+        self.hits: list = []  # and explosions, those that are enabled, in the bodies' own axes
+        self.targets: dict = {}  # objects that they refer to, by their title
         self.loose = core_hits.Loosening()
         self.notes: list[str] = []  # what was wrong with the entries when they were read
         self.hitters: list[Hitter] = []
@@ -66,7 +65,7 @@ class CharacterHits:
     @property
     def acts(self) -> bool:
         """Whether there is anything to do in a step."""
-        return bool(self.hits or self.explosions or any(h.acting for h in self.hitters) or self.factors.min() < 1.0)
+        return bool(self.hits or any(h.acting for h in self.hitters) or self.factors.min() < 1.0)
 
 
 def read_character(own: CharacterHits, scene, *, leave_out: bool = False) -> None:
@@ -79,8 +78,8 @@ def read_character(own: CharacterHits, scene, *, leave_out: bool = False) -> Non
     """
     obj, notes = own.character.obj, []
     settings = obj.active_ragdoll
-    own.hits, own.explosions, own.targets = [], [], {}
-    for kind, entries, take in (("Hit", settings.hits, _take_hit), ("Explosion", settings.explosions, _take_explosion)):
+    own.hits, own.targets = [], {}
+    for entries, take in ((settings.hits, _take_hit), (settings.explosions, _take_explosion)):
         for number, entry in enumerate(entries, 1):
             if not entry.enabled:
                 continue
@@ -92,7 +91,7 @@ def read_character(own: CharacterHits, scene, *, leave_out: bool = False) -> Non
                 notes.append(f"'{obj.name}': {error}; it is left out")
                 continue
             if entry.target is not None and getattr(entry, "space", core_hits.TOWARDS) == core_hits.TOWARDS:
-                own.targets[kind, number] = entry.target
+                own.targets[own.hits[-1].title] = entry.target
     names = ("parents", "children", "others", "regain")
     loose = core_hits.Loosening(settings.loosening, **{name: getattr(settings, f"loosening_{name}") for name in names})
     try:
@@ -132,17 +131,16 @@ def _take_explosion(own: CharacterHits, entry, number: int, first: int, last: in
     frame, origin, strength = float(entry.frame), tuple(entry.origin), entry.impulse
     blast = core_hits.Explosion(frame, origin, entry.radius, strength, entry.falloff, entry.duration, number)
     notes = core_hits.checked(blast, (), first, last)
-    own.explosions.append(blast)
+    own.hits.append(blast)
     return notes
 
 
 def _acting_points(own: CharacterHits):
     """Bone, point [3] in its body's frame and kind of all that acts."""
     for hit in own.hits:
-        yield hit.bone, np.array(hit.point), kind_of(hit)
-    for blast in own.explosions:
-        for bone in own.character.bone_names:
-            yield bone, np.zeros(3), kind_of(blast)
+        is_hit = isinstance(hit, core_hits.Hit)
+        for bone in [hit.bone] if is_hit else own.character.bone_names:
+            yield bone, np.array(hit.point) if is_hit else np.zeros(3), kind_of(hit)
 
 
 def kind_of(hit) -> int:
@@ -162,7 +160,7 @@ class Hits(Effect):
 
     def __init__(self, run, scene) -> None:
         """Make sure that there is an impulse spring wherever a hit acts."""
-        super().__init__(run, scene)
+
         self.characters: list[CharacterHits] = []
         self._acted = False  # in the last step
         for character in run.characters:
@@ -207,7 +205,7 @@ class Hits(Effect):
     def impulses_on(self, run, character, frame: int) -> list:
         """The impulses on a character in the step from a frame to the next, each [3] [N s], world."""
         own = next((own for own in self.characters if own.character is character), None)
-        if own is None or not (own.hits or own.explosions):
+        if own is None or not own.hits:
             return []
         scene = run.graph.scene
         rate = _rate(scene)
@@ -280,9 +278,7 @@ def _foreseen(run, rows, share: float) -> np.ndarray:
 
 
 def _pushes(run, own: CharacterHits, scene, matrices, begin: float, end: float, rate: float) -> list:
-    acting = [
-        hit for hit in [*own.hits, *own.explosions] if core_hits.share(hit.frame / rate, hit.duration, begin, end) > 0.0
-    ]
+    acting = [hit for hit in own.hits if core_hits.share(hit.frame / rate, hit.duration, begin, end) > 0.0]
     if not acting:
         return []
     rows = own.character.rows
@@ -297,14 +293,14 @@ def _pushes(run, own: CharacterHits, scene, matrices, begin: float, end: float, 
             found += core_hits.pushes(now, bodies, begin, end, rate)
         except RagdollError as error:
             own.hits = [other for other in own.hits if other is not hit]
-            own.explosions = [other for other in own.explosions if other is not hit]
+
             STATE.warn(own.character.name, f"'{own.character.name}': {error}; it is left out")
     return found
 
 
 def _target_place(run, own: CharacterHits, hit, otherwise) -> tuple:
     """Place of the target of a hit in the last frame."""
-    target = own.targets.get((type(hit).__name__, hit.number))
+    target = own.targets.get(hit.title)
     if target is None:
         return otherwise
     try:
@@ -318,11 +314,11 @@ def _drive(run, hitter: Hitter, impulse, seconds: float, substeps: int, height: 
     body = run.body[hitter.row]
     point = body[:3, 3] + body[:3, :3] @ hitter.point
     if impulse is not None and np.any(impulse):
-        spring = springs.blow_spring if hitter.kind else springs.push_spring
-        hitter.place, stiffness = spring(point, hitter.place, impulse, seconds, substeps, height)
+        far = seconds, substeps, height, bool(hitter.kind)
+        hitter.place, stiffness = springs.impulse_spring(point, hitter.place, impulse, *far)
         if hitter.kind:  # it breaks when it gives that impulse along one axis
             constraint = hitter.obj.evaluated_get(run.graph).rigid_body_constraint
-            constraint.breaking_threshold = springs.breaking_impulse(impulse, body[:3, :3])
+            constraint.breaking_threshold = springs.BREAKS * float(np.abs(impulse @ body[:3, :3]).max())
         _drive_spring(run, hitter.obj, stiffness)
         hitter.acting = True
     elif hitter.acting:
@@ -344,9 +340,9 @@ def _ensure_hitters(own: CharacterHits, scene) -> None:
             blow = helper_object.rigid_body_constraint.use_breaking
             free.setdefault((helper_object[built.BONE], blow), []).append(helper_object)
     wanted = [(h.bone, h.kind > 0) for h in own.hitters]
-    makers = [lambda h=h: _make_hitter(obj, scene, parts[h.bone], h.point, h.kind > 0) for h in own.hitters]
-    for hitter, found in zip(own.hitters, used_again(scene, free, wanted, makers), strict=True):
-        hitter.obj = found
+    found = used_again(scene, free, wanted, lambda key: _make_hitter(obj, scene, parts[key[0]], key[1]))
+    for hitter, helper_object in zip(own.hitters, found, strict=True):
+        hitter.obj = helper_object
 
 
 def _is_whole(hitter, scene, part) -> bool:
@@ -357,12 +353,11 @@ def _is_whole(hitter, scene, part) -> bool:
     return constraint is not None and constraint.object1 == part.body and constraint.object2 == hitter
 
 
-def _make_hitter(obj, scene, part, point, blow: bool):
+def _make_hitter(obj, scene, part, blow: bool):
     settings = obj.active_ragdoll
     name = f"{obj.name} {part.bone} Hitter"
-    hitter = helper(name, part.target.data, settings.collection, built.HITTER, part.bone)
-    hitter.matrix_basis = Matrix(_moved_to(part.bind, point).tolist())
-    make_kinematic(scene, hitter)
+    made = helper(name, part.target.data, settings.collection, built.HITTER, part.bone, place=part.bind)
+    hitter = make_kinematic(scene, made)
     constraint = add_spring(scene, hitter, part.body, hitter)
     constraint.enabled = False
     constraint.disable_collisions = False  # none of its own anyway, and the pair must not be looked for

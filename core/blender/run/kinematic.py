@@ -5,7 +5,7 @@ import numpy as np
 from ... import quaternion
 from ...errors import RagdollError
 from ...ragdoll.joints import limits
-from ...ragdoll.recovery.transitions import Decay, Moving, Transition, transition
+from ...ragdoll.recovery.transitions import Moving, Transition, transition
 from ..physics import joint_objects
 from .shot_run import Effect
 
@@ -18,12 +18,12 @@ class LimitRescue(Effect):
     name = "limit rescue"
 
     def __init__(self, run, scene) -> None:
-        super().__init__(run, scene)
+
         count = len(run.masses)
         self.kinematic = np.zeros(count, dtype=bool)  # bodies on their way back
         self._off = np.zeros(count)  # [s] for which a body has been far from where it is wanted, since its last check
         self._seconds = np.zeros(count)  # [s] spent on the way back
-        self._ways, self._turns = np.zeros((count, 3)), np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
+        self._ways, self._turns = np.zeros((2, count, 3))  # from where it is wanted to where it was
         self._leading = False  # any of them
         self._frames: dict = {}
 
@@ -34,16 +34,16 @@ class LimitRescue(Effect):
         if run.wanted_trace.min() > limits.NEAR_TRACE and not self._leading:
             self._off[:] = 0.0
             return
-        led, angles = self.kinematic.copy(), limits.angles_off(run.body, run.wanted)
-        rotation, translation = run.weights()
+        led, angles = self.kinematic.copy(), limits.angles_of(run.wanted_trace)
+        rotation, translation = run.weighed
         driven = (rotation >= limits.DRIVEN) & (translation >= limits.DRIVEN) & ~run.joint_space
         may = driven | led  # bodies that are led are kinematic, so their weight is 0 meanwhile
         far = driven & (angles > limits.FAR)
-        if not far.any() and not led.any():
-            self._off[:], self._leading = 0.0, False
-            return
         self._off = np.where(far, self._off + seconds, 0.0)
         due = far & (self._off >= limits.LASTS - 1e-9)
+        if not due.any() and not led.any():
+            self._leading = False
+            return
         over = self._thrown_over(run, np.flatnonzero(due)) if due.any() else due
         self._off[due] = 0.0  # bodies that only lag are checked again later, because checking limits takes time
         self._seconds[led] += seconds
@@ -53,7 +53,10 @@ class LimitRescue(Effect):
             if over[rows].any():
                 out = rows[(driven[rows] & (angles[rows] > limits.ALONG)) & ~led[rows]]
                 led[out], self._seconds[out], self._off[out] = True, 0.0, 0.0
-                self._ways[out], self._turns[out] = limits.offsets(run.body[out], run.wanted[out])
+                now, then = run.body[out], run.wanted[out]
+                turns = quaternion.from_matrix(now[:, :3, :3] @ then[:, :3, :3].transpose(0, 2, 1))
+                self._ways[out] = now[:, :3, 3] - then[:, :3, 3]
+                self._turns[out] = quaternion.to_rotation_vector(turns)
         self._leading = bool(led.any())
         self.state(kinematic=led)
 
@@ -64,7 +67,8 @@ class LimitRescue(Effect):
             return places
         result = places.copy()
         passed = self._seconds[rows] + seconds
-        result[rows] = limits.on_the_way(run.wanted[rows], self._ways[rows], self._turns[rows], passed)
+        left = Transition(self._ways[rows], 0.0, self._turns[rows], 0.0, np.full(len(rows), limits.RETURNS))
+        result[rows] = left.placed(run.wanted[rows], passed)
         return result
 
     def _thrown_over(self, run, rows: np.ndarray) -> np.ndarray:
@@ -99,7 +103,7 @@ class KinematicBlend(Effect):
     name = "kinematic blend"
 
     def __init__(self, run, scene) -> None:
-        super().__init__(run, scene)
+
         count = len(run.masses)
         self._before = np.zeros(count, dtype=bool)  # who was kinematic in the last step
         self._seconds = np.full(count, DURATION)  # since they became kinematic
@@ -122,13 +126,9 @@ class KinematicBlend(Effect):
         rows = np.flatnonzero(now & (self._seconds < DURATION))
         if not len(rows):
             return places
-        duration = np.full(len(rows), DURATION)
-        way, pace, turn, spin = (values[rows] for values in self._left)
-        left = Transition(Decay(way, pace, duration), Decay(turn, spin, duration))
-        turns = quaternion.from_matrix(places[rows, :3, :3])
+        left = Transition(*(values[rows] for values in self._left), np.full(len(rows), DURATION))
         result = places.copy()
-        result[rows, :3, 3], turns = left.applied(places[rows, :3, 3], turns, self._seconds[rows])
-        result[rows, :3, :3] = quaternion.to_matrix(turns)
+        result[rows] = left.placed(places[rows], self._seconds[rows])
         return result
 
     def _begin(self, run, before: np.ndarray, rows: np.ndarray, seconds: float) -> None:
@@ -136,8 +136,7 @@ class KinematicBlend(Effect):
         animated = _moving(before[rows], run.wanted[rows], before[rows], seconds)
         found = transition(shown, animated, np.full(len(rows), DURATION))
         self._seconds[rows] = 0.0
-        decays = found.positions, found.rotations
-        for values, new in zip(self._left, [a for d in decays for a in (d.offset, d.velocity)], strict=True):
+        for values, new in zip(self._left, found[:4], strict=True):
             values[rows] = new
 
 

@@ -94,7 +94,7 @@ def start(scene, clock) -> Run:
             if pose is not wanted:
                 view_layers.evaluate(scene, first - 1)
         view_layers.stand_at(scene, first)
-    world.note_members(scene)
+    STATE.members[scene.name] = STATE.made_with[scene.name] = world.members(scene)
     run.command = run.wanted = run.body = run.body_before = wanted
     write.show_physics(run, True, scene)
     _read_settings(run, scene)
@@ -311,9 +311,8 @@ def _apply_settings(run: Run, scene) -> None:
     if run.modes_dirty:
         run.modes_dirty = False
         _apply_modes(run, scene)
-    sharing = [effect for effect in run.effects if effect.shares]
     for character in run.characters:
-        shares = [effect.shares[character.name] for effect in sharing if character.name in effect.shares]
+        shares = run.shares_at(character, scene.frame_current)
         if character.keyed or shares:
             write.write_blend(character, character.blend * math.prod(shares), scene)
 

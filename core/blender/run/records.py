@@ -9,6 +9,7 @@ import json
 import math
 import zlib
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -16,9 +17,10 @@ from ...motion.balance import Push
 from ...motion.clip import Clip
 from ...motion.getting_up import Passage
 from ...motion.stack import LocalPose
+from ...pose import moved
 from ...ragdoll.hits import speeds_felt
 from ...ragdoll.recovery.states import ACTIVE, STATES, State
-from ...ragdoll.recovery.transitions import Decay, Reroot, Transition
+from ...ragdoll.recovery.transitions import Reroot, Transition
 from ..physics import world
 from ..runtime import STATE, state_of
 
@@ -119,8 +121,7 @@ def _passage_to(passage: Passage) -> dict:
     if passage.offsets is None:
         data["old"] = [_packed(array) for array in passage.old]
     else:
-        decays = passage.offsets.positions, passage.offsets.rotations
-        data["offsets"] = [_packed(array) for decay in decays for array in (decay.offset, decay.velocity)]
+        data["offsets"] = [_packed(array) for array in passage.offsets[:4]]
     return data
 
 
@@ -134,9 +135,7 @@ def _passage_from(data: dict) -> Passage:
     if "old" in data:
         more["old"] = tuple(_unpacked(array) for array in data["old"])
     else:
-        a, b, c, d = (_unpacked(array) for array in data["offsets"])
-        duration = np.float64(data["duration"])
-        more["offsets"] = Transition(Decay(a, b, duration), Decay(c, d, duration))
+        more["offsets"] = Transition(*map(_unpacked, data["offsets"]), np.float64(data["duration"]))
     move = Reroot(_unpacked(data["rotation"]), _unpacked(data["shift"]))
     return Passage(move=move, carriers=np.array(data["carriers"], dtype=int), **more)
 
@@ -161,23 +160,24 @@ def record_of(obj, frame: int) -> Record | None:
         text = settings.recovery.record
         if not text or not scene.active_ragdoll.cache_is_ours or frame > world.last_good(scene):
             return None
-        known = STATE.records.get(obj.name)
-        if known is None or known[0] != text:
-            known = STATE.records[obj.name] = (text, _read(obj, text))
-        return known[1]
+        found, trouble = _read(text)
+        if trouble:
+            name = obj.name
+            STATE.warn(name, f"The record of the recovery of '{name}' is damaged, simulate again: {trouble}")
+        return found
     run = STATE.runs.get(scene.name)
     found = recovery_of(obj)
     stepping = run is not None and run.frame is not None and frame == run.frame + 1
     return found.record if found is not None and (stepping or run.shows(frame)) else None
 
 
-def _read(obj, text: str) -> Record | None:
-    """The record in a text; a damaged one is told once and counts as none."""
+@lru_cache(maxsize=32)
+def _read(text: str) -> tuple[Record | None, str]:
+    """The record in a text; of a damaged one why there is none."""
     try:
-        return Record.from_text(text)
+        return Record.from_text(text), ""
     except ValueError as error:
-        STATE.warn(obj.name, f"The record of the recovery of '{obj.name}' is damaged, simulate again: {error}")
-        return None
+        return None, str(error)
 
 
 def phase_of(obj) -> str:
@@ -194,10 +194,8 @@ def phase_of(obj) -> str:
 def store_records(run) -> None:
     """Store a run's records in the file, beside its baked cache."""
     with STATE.writing():
-        for name, recovery in run.effect("recovery").by_name.items():
-            text = recovery.record.to_text()
-            recovery.character.obj.active_ragdoll.recovery.record = text
-            STATE.records.pop(name, None)
+        for recovery in run.effect("recovery").by_name.values():
+            recovery.character.obj.active_ragdoll.recovery.record = recovery.record.to_text()
 
 
 # ---- what graphs and balance read ------------------------------------------------------------------------------------
@@ -269,12 +267,17 @@ def push_at(obj, scene, frame: int, legs) -> tuple[str, Push]:
         blow = complex(*(sum(impulses)[:2] / character.mass).tolist()) if impulses else 0j
         pull = 0j if impulses else _pull(run, character, legs)
         found = {"PUSH": [blow.real, blow.imag, pull.real, pull.imag]} if blow or pull else {}
+        recovery = run.effect("recovery").by_name.get(character.name)
+        if recovery is not None and recovery.left[0] == run.frame:
+            found["LEFT"] = recovery.left[1]
         phase = _phase(run, character)
         return found | ({"PHASE": phase} if STATES[phase] != ACTIVE else {})
 
     found = _kept(obj, scene, frame, measured)
     x, y, pull_x, pull_y = found.get("PUSH", (0.0, 0.0, 0.0, 0.0))
-    return STATES[int(found.get("PHASE", STATES.index(ACTIVE)))], Push(complex(x, y), complex(pull_x, pull_y))
+    turn, *way = found.get("LEFT", (None, 0.0, 0.0, 0.0))
+    left = None if turn is None else (turn, complex(*way[:2]), way[2])
+    return STATES[int(found.get("PHASE", STATES.index(ACTIVE)))], Push(complex(x, y), complex(pull_x, pull_y), left)
 
 
 def _pull(run, character, legs) -> complex:
@@ -308,25 +311,19 @@ def _touches(run, character, bone: str, scene) -> bool:
         # What collides with nothing is a target.
         if other.rigid_body is None or any(other.rigid_body.collision_collections)
     ]
-    for i, name in enumerate(character.bone_names):
-        if bone and name != bone:
-            continue
-        body = character.bodies.objects[i]
-        corners = _corners(body.bound_box, run.body[character.rows.start + i])
-        if any(_near(corners, other, margin) for other in others):
-            return True
-    return False
+    rows = [i for i, name in enumerate(character.bone_names) if bone in ("", name)]
+    boxes = (np.array(character.bodies.objects[i].bound_box) for i in rows)
+    bodies = [moved(box, run.body[character.rows.start + i]) for box, i in zip(boxes, rows, strict=True)]
+    return any(_near(corners, other, margin) for corners in bodies for other in others)
 
 
 def _near(corners: np.ndarray, other, margin: float) -> bool:
     """Whether a corner is within the margin of a mesh or inside it."""
     matrix = np.array(other.matrix_world, dtype=float)
-    box = _corners(other.bound_box, matrix)
+    box = moved(np.array(other.bound_box), matrix)
     if np.any(corners.min(axis=0) > box.max(axis=0) + margin) or np.any(corners.max(axis=0) < box.min(axis=0) - margin):
         return False
-    inverse = np.linalg.inv(matrix)
-    local = corners @ inverse[:3, :3].T + inverse[:3, 3]
-    for corner, place in zip(corners, local, strict=True):
+    for corner, place in zip(corners, moved(corners, np.linalg.inv(matrix)), strict=True):
         found, nearest, normal, _face = other.closest_point_on_mesh(place.tolist())
         if not found:
             continue
@@ -344,9 +341,3 @@ def store_readings(obj) -> None:
     kept = STATE.readings.get(obj.name)
     if kept and (obj.active_ragdoll.graph.enabled or obj.active_ragdoll.balance.enabled):
         obj.active_ragdoll.graph.record = json.dumps({str(frame): values for frame, values in kept.items()})
-
-
-def _corners(box, matrix) -> np.ndarray:
-    """Corners [8, 3] of a bounding box [8, 3] under a matrix [4, 4]."""
-    matrix = np.asarray(matrix, dtype=float)
-    return np.asarray(box, dtype=float) @ matrix[:3, :3].T + matrix[:3, 3]

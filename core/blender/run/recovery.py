@@ -23,7 +23,7 @@ from ...motion.get_up.plan import SHORTEST, Manner, NoRoom
 from ...motion.getting_up import Passage
 from ...motion.stack import LocalPose
 from ...ragdoll.recovery import states, tone
-from ...ragdoll.recovery.transitions import Landmarks, smooth_step
+from ...ragdoll.recovery.transitions import Landmarks, Reroot, smooth_step
 from ...skeleton import Skeleton
 from ..physics import ground, world
 from ..rig.armature import anatomy_of, array_of, pose_matrices
@@ -44,16 +44,29 @@ KEPT = 2  # number of frames whose poses are kept for a passage to begin from
 TAKEN_AWAY = "its recovery was taken away in mid-shot"
 
 
+class Notes(dict):
+    """What was at the last frames, by frame."""
+
+    def __setitem__(self, frame: int, value) -> None:
+        super().__setitem__(frame, value)
+        for old in [other for other in self if not frame - KEPT < other <= frame]:
+            del self[old]
+
+    def pair(self, frame: int) -> list:
+        """At a frame and the one before."""
+        return [self[frame], self.get(frame - 1, self[frame])]
+
+
 class Recovery:
     """The recovery of one character in a run: its state at the last frame, and the record of all frames."""
 
     def __init__(self, character, scene) -> None:
         self.character = character
         self.record = Record()
-        # Notes of the last frames: poses shown, played by the character's own animation, given by a passage; and its
-        # object's world matrix.
-        self._shown, self._played, self._given, self._worlds = {}, {}, {}, {}
+        # Poses shown, played by the character's own animation, given by a passage; and its object's world matrix.
+        self._shown, self.played, self.given, self.worlds = Notes(), Notes(), Notes(), Notes()
         self._pelvis_body = _pelvis_body(character)
+        self.left = None, ()  # frame from which it walks back, and where it stands then; see `balance.Push`
         first, last = world.shot_range(scene)
         group = character.obj.active_ragdoll.recovery
         self.events, notes = effect_settings.events_of(group, first, last)
@@ -112,21 +125,12 @@ class Recovery:
 
     # ---- poses that a passage begins from ----
 
-    def note_played(self, frame: int, pose: LocalPose, world_matrix: np.ndarray) -> None:
-        """Note the pose of the character's own animation at a frame, and its object's world matrix there."""
-        _keep(self._played, frame, pose)
-        _keep(self._worlds, frame, world_matrix)
-
-    def note_given(self, frame: int, pose: LocalPose) -> None:
-        """Note the pose that a passage has given."""
-        _keep(self._given, frame, pose)
-
     def note_shown(self, frame: int, graph) -> None:
         """Note the pose that the character shows after the frame, if a passage may begin from it."""
         if self.character.motion is None or self.state.phase not in (states.LIMP, states.SETTLING):
             return
         matrices = pose_matrices(self.character.obj.evaluated_get(graph))
-        _keep(self._shown, frame, matrices[self.character.motion.rig.skeleton.to_level])
+        self._shown[frame] = matrices[self.character.motion.rig.skeleton.to_level]
 
     # ---- one frame ----
 
@@ -222,10 +226,10 @@ class Recovery:
             raise RagdollError("use Set Up Recovery or Simulate to let it get up where it lies")
         if not group.reroot or frame not in self._shown:
             return
-        shown = [self._shown[frame], self._shown.get(frame - 1, self._shown[frame])]
-        if frame not in self._worlds:
+        shown = self._shown.pair(frame)
+        if frame not in self.worlds:
             raise RagdollError(TAKEN_AWAY)
-        place = self._worlds[frame]
+        place = self.worlds[frame]
         names = [action.name if action else "" for action in (group.get_up_face_up, group.get_up_face_down)]
         planned = get_up.is_planned(group) and self.state.phase == states.RECOVERING
         if not (planned and self._plan(run, frame, scene, shown, place)):
@@ -250,27 +254,33 @@ class Recovery:
             STATE.warn(character.name, f"'{character.name}' gets up by a blend: {error}")
             return False
         more = {"planned": clip, "duration": SETTLED * found.tempo}
-        places = place, self._worlds.get(frame - 1, place)
-        self._begin(shown, (), places, found.move, frame, clip.fps, **more)
+        self._begin(shown, (), self.worlds.pair(frame), found.move, frame, clip.fps, **more)
         return True
 
     def _finish_action(self, frame: int, scene) -> None:
         """When a get-up action or a plan is over, return to the character's own animation."""
         passage = self.record.passage(frame) if self.record.passages else None
-        if passage is None or not (passage.action or passage.planned) or frame not in self._given:
+        if passage is None or not (passage.action or passage.planned) or frame not in self.given:
             return
         played = passage.planned or self._clip(passage.action, passage.fps)
         if passage.seconds(frame) < played.length:
             return
         skeleton = self.character.motion.rig.skeleton
-        given = [self._given[frame], self._given.get(frame - 1, self._given[frame])]
-        poses = [pose_space.compose_matrices(*pose.model(skeleton)) for pose in given]
-        self._go_on(frame, scene, poses, "", passage.move if passage.planned is not None else None)
+        poses = [pose_space.compose_matrices(*pose.model(skeleton)) for pose in self.given.pair(frame)]
+        move = passage.move if passage.planned is not None else None
+        group = self.character.obj.active_ragdoll.balance
+        if move is not None and group.enabled and group.return_to_path == balance.WALK_BACK:
+            # Balance takes over where it stands, and walks it back.
+            self.left = frame, [2.0 * math.atan2(move.rotation[3], move.rotation[0]), *map(float, move.shift)]
+            place = self.worlds[frame]
+            back = np.linalg.solve(move.matrix() @ place, place)
+            poses, move = [back @ pose for pose in poses], Reroot(quaternion.identity(), np.zeros(3))
+        self._go_on(frame, scene, poses, "", move)
 
     def _go_on(self, frame: int, scene, shown: list, action: str, move=None, least: float = 0.0) -> None:
         rig = self.character.motion.rig
         fps = scene_fps(scene)
-        places = [self._worlds[frame], self._worlds.get(frame - 1, self._worlds[frame])]
+        places = self.worlds.pair(frame)
         if action:
             try:
                 clip = self._clip(action, fps)
@@ -285,7 +295,7 @@ class Recovery:
             poses = [now, LocalPose(2.0 * now.positions - coming.positions, back, now.scales)]
             places[1] = places[0]
         else:
-            poses = [self._played[frame], self._played.get(frame - 1, self._played[frame])]
+            poses = self.played.pair(frame)
         animated = places[0] @ pose_space.compose_matrices(*poses[0].model(rig.skeleton))
         lowest = ()
         if move is None:  # else by a plan, with feet that stand where the animation has them
@@ -307,13 +317,6 @@ class Recovery:
         if entry is None:
             raise RagdollError(TAKEN_AWAY)
         return entry.clip(action, fps)
-
-
-def _keep(notes: dict, frame: int, value) -> None:
-    """Keep a note of a frame, and only those of the last frames."""
-    notes[frame] = value
-    for old in [other for other in notes if not frame - KEPT < other <= frame]:
-        del notes[old]
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,7 +369,6 @@ class Recoveries(Effect):
     name = "recovery"
 
     def __init__(self, run, scene) -> None:
-        super().__init__(run, scene)
         self.by_name: dict[str, Recovery] = {}
         self._solids = {solid: [] for solid in ground.solids(scene)}  # and where they stood at the last frames
         for character in run.characters:
@@ -393,7 +395,6 @@ class Recoveries(Effect):
             for own in found:
                 own.begin(run, scene, frame)
         else:
-            seconds = world.seconds_per_frame(scene)
             speeds = np.linalg.norm(run.body[:, :3, 3] - run.body_before[:, :3, 3], axis=1) / seconds
             movers = self._movers(run)
             for own in found:
@@ -420,10 +421,10 @@ class Recoveries(Effect):
                 found.append(Mover(box, places[2], turn, math.inf if body.kinematic else body.mass))
         return found
 
-    def share_at(self, character, frame: int) -> float:
+    def share_at(self, character, frame: int) -> float | None:
         """The share of the physics that was recorded for the frame."""
         found = self.by_name.get(character.name)
-        return 1.0 if found is None else found.record.blend(frame)
+        return None if found is None else found.record.blend(frame)
 
     def _apply(self, run) -> None:
         if not self.by_name:
@@ -431,12 +432,12 @@ class Recoveries(Effect):
         count = len(run.masses)
         factor = np.ones(count)
         off, driven, waiting = (np.zeros(count, dtype=bool) for _ in range(3))
-        for name, found in self.by_name.items():
+        for found in self.by_name.values():
             rows = found.character.rows
             factor[rows] = found.weight
             off[rows] = not found.state.simulated
             # Driven in joint space it would only stretch where it lies and leave getting up to the physics blend.
             driven[rows] = found.state.led
             waiting[rows] = found.state.phase in (states.LIMP, states.SETTLING)
-            self.shares[name] = found.state.physics_blend
+
         self.state(factor=factor, switched_off=off, driven_in_world=driven, waiting=waiting)

@@ -45,7 +45,6 @@ class Effect:
 
     def __init__(self, run, scene) -> None:
         """Prepare for a run that starts, before the world is made. Raises RagdollError if it cannot act."""
-        self.shares: dict[str, float] = {}  # factors of the physics blend, by the character's name
 
     def state(self, **values) -> None:
         """Set attributes, and `changed` if any of them differs from before."""
@@ -87,9 +86,8 @@ class Effect:
     def observe(self, run, scene, seconds: float) -> None:
         """After a frame is shown; `run.body` and `run.body_before`: the bodies now and a frame before [m, 4, 4]."""
 
-    def share_at(self, character, frame: int) -> float:
-        """Factor of the physics blend at a frame that was simulated."""
-        return 1.0
+    def share_at(self, character, frame: int) -> float | None:
+        """Factor of the physics blend at a frame that was simulated or is about to be; None: it has no say."""
 
     def finish(self, run) -> None:
         """When a run ends early: leave nothing that acts."""
@@ -218,7 +216,10 @@ class Run:
         self.gains = np.full((count, 11), np.nan)  # of the drives, as last written; the first step writes them all
         self.distance = np.zeros(count)  # from body to command in the frame before [m] [m]
         self.drive = np.zeros(count, dtype=int)  # place of the body's law in `drives.LAWS`
-        self.bone_numbers = bone_numbers()  # names of the bones' own among `numbers`
+        # Names among `numbers` of the bones' settings that are numbers and can be keyed, and belong to no drive.
+        drives_own, properties = declare.names(DriveFactors), ActiveRagdollBone.bl_rna.properties
+        keyed = [name for name in declare.names(ActiveRagdollBone, keyed=True) if name not in drives_own]
+        self.bone_numbers = [name for name in keyed if properties[name].type == "FLOAT"]
         names = *self.bone_numbers, *(parameter.name for parameter in drives.parameters())
         # The bones' settings that can be keyed, and the drives' parameters, at the frame to come, by name [m]. A
         # setting of the same name of the character is multiplied in.
@@ -258,16 +259,14 @@ class Run:
                 weights *= effect.factor
         return weights[0], weights[1]
 
+    def shares_at(self, character, frame: int) -> list[float]:
+        """Factors of a character's physics blend at such a frame, of the effects that have a say."""
+        found = [effect.share_at(character, frame) for effect in self.effects]
+        return [share for share in found if share is not None]
+
     def shows(self, frame: int) -> bool:
         """Whether the frame is simulated."""
         return self.first <= frame <= self.reached
-
-
-def bone_numbers() -> list[str]:
-    """Names of the bones' settings that are numbers and can be keyed, without those that belong to drives."""
-    drives_own, properties = declare.names(DriveFactors), ActiveRagdollBone.bl_rna.properties
-    found = declare.names(ActiveRagdollBone, keyed=True)
-    return [name for name in found if properties[name].type == "FLOAT" and name not in drives_own]
 
 
 def active_ragdolls(scene) -> list:

@@ -73,8 +73,7 @@ def _write_shown_blend(run: Run, character, scene) -> bool:
         own = character.obj.active_ragdoll.physics_blend
     else:
         own = character.blends.get(frame, character.blend)
-    share = math.prod(effect.share_at(character, frame) for effect in run.effects)
-    blend = (own if np.isfinite(own) else character.blend) * share
+    blend = (own if np.isfinite(own) else character.blend) * math.prod(run.shares_at(character, frame))
     return write.write_blend(character, blend, scene)
 
 
@@ -111,7 +110,6 @@ def stop_showing(scene) -> None:
     for obj in pose_stack.characters(scene):
         obj.active_ragdoll.property_unset("seen")
     for obj in active_ragdolls(scene):
-        STATE.records.pop(obj.name, None)
         if obj.active_ragdoll.recovery.record:
             obj.active_ragdoll.recovery.property_unset("record")
             source.set_influence(obj, obj.active_ragdoll.physics_blend)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import bpy
 
 from ...errors import RagdollError, unforeseen
-from ..physics import built, world
+from ..physics import world
 from ..runtime import STATE
 from ..stack import pose_stack, stack_edits
 from . import reconcile, records, shot_run, show, write
@@ -218,12 +218,6 @@ def _is_cached(scene) -> bool:
         return cache.is_baked
     first, last = world.shot_range(scene)
     return cache.frame_start <= first - world.WARM_UP and last <= world.last_good(scene)
-
-
-def note_ranges() -> None:
-    """A file was loaded: note its scenes' ranges, since a piece of a shot is rendered by changing them."""
-    scenes = [scene for scene in bpy.data.scenes if built.ragdolls(scene)]
-    STATE.ranges = {scene.name: (scene.frame_start, scene.frame_end) for scene in scenes}
 
 
 def _whole(scene, wanted: tuple[int, int]) -> tuple[int, int]:

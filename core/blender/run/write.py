@@ -63,9 +63,8 @@ def place(run: Run, kind: str, matrices: np.ndarray, only: np.ndarray | None = N
                 objects.foreach_set(name, now.ravel())
             continue
         objects.foreach_set("matrix_basis", mine.ravel())
-        exact = np.empty_like(mine)
-        objects.foreach_get("matrix_basis", exact.ravel())
-        objects.foreach_set("matrix_world", exact.ravel())
+        objects.foreach_get("matrix_basis", mine.ravel())
+        objects.foreach_set("matrix_world", mine.ravel())
 
 
 def put(run: Run, helper, matrix) -> None:
@@ -175,16 +174,21 @@ def write_gains(run: Run, scene, substeps: int, seconds: float) -> None:
 
 def _set_gains(constraint, body, gains: list) -> None:
     """Write a row of `_gains` to an evaluated drive and its body."""
-    linear, linear_damping, *angular = gains[:LINEAR_DRAG]
+
     body.linear_damping, body.angular_damping, asleep = *gains[LINEAR_DRAG : LINEAR_DRAG + 2], bool(gains[-1])
     if body.use_deactivation != asleep:
         body.use_deactivation = asleep
-    constraint.enabled = linear > 0.0 or max(angular[:3]) > 0.0
+    constraint.enabled = gains[0] > 0.0 or max(gains[2:5]) > 0.0
+    set_springs(constraint, gains)
+
+
+def set_springs(constraint, gains: list) -> None:
+    """Set linear stiffness and damping, then angular stiffness and damping about each axis."""
     for i, axis in enumerate("xyz"):
-        setattr(constraint, f"spring_stiffness_{axis}", linear)
-        setattr(constraint, f"spring_damping_{axis}", linear_damping)
-        setattr(constraint, f"spring_stiffness_ang_{axis}", angular[i])
-        setattr(constraint, f"spring_damping_ang_{axis}", angular[3 + i])
+        setattr(constraint, f"spring_stiffness_{axis}", gains[0])
+        setattr(constraint, f"spring_damping_{axis}", gains[1])
+        setattr(constraint, f"spring_stiffness_ang_{axis}", gains[2 + i])
+        setattr(constraint, f"spring_damping_ang_{axis}", gains[5 + i])
 
 
 def _gains(run: Run, scene, laws: list, frame: Frame) -> np.ndarray:
@@ -222,5 +226,5 @@ def _limits(run: Run, scene) -> tuple:
     distance = np.linalg.norm(run.command[:, :3, 3] - run.body[:, :3, 3], axis=1)
     distance, run.distance = distance + 0.5 * np.maximum(distance - run.distance, 0.0), distance
     fall = 0.5 * max(scene.gravity.length, 1e-6) * (1.0 / scene_fps(scene)) ** 2
-    angle = limits.angles_off(run.body, run.command)
+    angle = limits.angles_of(np.einsum("mij,mij->m", run.body[:, :3, :3], run.command[:, :3, :3]))
     return (run.numbers["max_force"], distance, fall), (run.numbers["max_torque"], angle, fall / run.gyration_radius)

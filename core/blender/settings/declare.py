@@ -131,7 +131,7 @@ def angles(name, of: str, description=None):
 def choice(name, items, default=None, description=None, **more):
     """One of several (identifier, name, description), with an icon or without."""
     if not callable(items):
-        items = [(*item, i) if len(item) == 4 else item for i, item in enumerate(items)]
+        items = [(*item, i) if isinstance(item[-1], str) and len(item) == 4 else item for i, item in enumerate(items)]
     return _declare("EnumProperty", name, description, default, items=items, **more)
 
 
@@ -159,9 +159,9 @@ def settings(holds: type, name=None, **more):
 
 
 def items(holds: type, index: str = "", **more):
-    """A list of groups of settings; `index` is the property that tells its active row."""
-    override = ("LIBRARY_OVERRIDABLE", "USE_INSERTION")
-    return _declare("CollectionProperty", override=override, type=holds, holds=holds, is_list=True, index=index, **more)
+    """A list of groups of settings; `index` is the property that tells its active row. `lists` does what it needs."""
+    more |= {"override": ("LIBRARY_OVERRIDABLE", "USE_INSERTION"), "update": None}  # Blender has no callback for lists
+    return _declare("CollectionProperty", type=holds, holds=holds, is_list=True, index=index, **more)
 
 
 row = partial(whole, kind=INTERFACE)  # which row a list shows

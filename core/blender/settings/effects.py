@@ -19,7 +19,7 @@ from .. import runtime
 from ..physics import built, world
 from ..rig.armature import check_ragdoll
 from . import declare, lists
-from .declare import DERIVED, READ, SHOT, items, record, row
+from .declare import DERIVED, READ, SHOT, record, row
 
 SPACES = (
     ("WORLD", "World", "Along the world's axes"),
@@ -72,8 +72,10 @@ TONES = (
 TONE_VALUES = {"RAG": (0.0, False), "UNCONSCIOUS": (0.1, False), "STUNNED": (0.25, False), "AWAKE": (0.6, True)}
 
 # A run reads all of these again when they are edited.
-_OF_RUNS = ("block", "choice", "flag", "number", "share", "text", "vector", "whole")
-block, choice, flag, number, share, text, vector, whole = (partial(getattr(declare, n), needs=READ) for n in _OF_RUNS)
+_OF_RUNS = ("block", "choice", "flag", "items", "number", "share", "text", "vector", "whole")
+block, choice, flag, items, number, share, text, vector, whole = (
+    partial(getattr(declare, name), needs=READ) for name in _OF_RUNS
+)
 _number = partial(number, min=0.0, keyed=True)
 
 
@@ -315,5 +317,4 @@ def attach(obj, bone: str, target=None):
     item = lists.add_item(settings, "attachments")
     item.name, item.bone, item.target = name, bone, target
     item.point = (0.0, obj.data.bones[bone].length * settings.built_scale, 0.0)
-    runtime.settings_changed(obj)
     return item

@@ -68,17 +68,19 @@ def active_item(owner, name: str):
     return getattr(owner, name)[index] if index >= 0 else None
 
 
-def activate(owner, name: str, index: int) -> None:
-    """Make a row the active one, where the list shows one at all."""
-    own = declarations(type(owner))[name].index
-    if own:
-        setattr(owner, own, max(index, 0))
+def edited(owner, name: str, index: int) -> None:
+    """After an edit of a list: this row is the active one, where the list shows one at all; what it needs is done."""
+    said = declarations(type(owner))[name]
+    if said.index:
+        setattr(owner, said.index, max(index, 0))
+    if said.needs is not None:
+        said.needs.update(owner, None)
 
 
 def add_item(owner, name: str):
     """A new item at the end of a list; it is the active one."""
     item = getattr(owner, name).add()
-    activate(owner, name, len(getattr(owner, name)) - 1)
+    edited(owner, name, len(getattr(owner, name)) - 1)
     return item
 
 
@@ -88,7 +90,7 @@ def remove_item(owner, name: str, index: int | None = None) -> None:
     items = getattr(owner, name)
     items.remove(index)
     _renumber(owner, name, lambda place: None if place == index else place - (place > index))
-    activate(owner, name, min(index, len(items) - 1))
+    edited(owner, name, min(index, len(items) - 1))
 
 
 def move_item(owner, name: str, index: int, new: int) -> None:
@@ -100,7 +102,7 @@ def move_item(owner, name: str, index: int, new: int) -> None:
     order.insert(new, order.pop(index))
     if new != index:
         _renumber(owner, name, lambda place: order.index(place) if place < len(order) else place)
-    activate(owner, name, new)
+    edited(owner, name, new)
 
 
 def _renumber(owner, name: str, place_of: Callable[[int], int | None]) -> None:
@@ -218,6 +220,7 @@ share = partial(declare.share, precision=3, needs=STACK_VALUE, **KEYED)  # that 
 text = partial(declare.text, needs=POSES)
 flag = partial(declare.flag, needs=POSES)
 whole = partial(declare.whole, needs=POSES)
+items = partial(declare.items, needs=POSES)
 an_object = partial(declare.block, needs=POSES)
 an_action = partial(declare.block, type=bpy.types.Action, needs=POSES)
 

@@ -38,10 +38,8 @@ class FromSettings:
         self._made_of = fingerprint(self._obj)
         self._library = Library(self._obj, self._rig)
         self._spaces = Spaces(self._obj, self._library)
-        self.problems: dict[str, str] = {}
+        self.problems = self._library.notes
         self._fill()
-        self.problems |= {f'Action "{name}"': text for name, text in self._library.notes.items()}
-        self.problems |= {f'Blend space "{name}"': text for name, text in self._spaces.notes.items()}
 
     def _fill(self) -> None:
         """Make from the settings what is to be played."""
@@ -108,14 +106,13 @@ class Spaces:
     Attributes:
         players: by the space's name; for its use as an aim offset, by "name (aim)".
         inputs: the readers of their inputs, by the same keys.
-        notes: which samples are left out and why, by the name of the space.
+
     """
 
     def __init__(self, obj, library) -> None:
         self._obj, self._library = obj, library
         self.players: dict = {}
         self.inputs: dict = {}
-        self.notes: dict[str, str] = {}
 
     def player(self, name: str, *, aim: bool = False) -> tuple:
         """The key and the player of a blend space.
@@ -155,7 +152,8 @@ class Spaces:
         if wrong and not clips:
             raise RagdollError("; ".join(wrong.values()))
         if wrong:
-            self.notes[space.name] = "; ".join(f"{text}; it is left out" for text in wrong.values())
+            text = "; ".join(f"{text}; it is left out" for text in wrong.values())
+            self._library.notes[f'Blend space "{space.name}"'] = text
         how = {"aim": aim, "speeds": speeds, "sync": space.sync, "smoothing": (space.x.smoothing, space.y.smoothing)}
         return SpacePlayer(space.name, places_of(space, wrong), clips, **how)
 

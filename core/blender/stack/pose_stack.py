@@ -104,7 +104,7 @@ class PoseStack:
         after, states, failed = stack.run(self.entries, self.rig, before, reader, states, reader.seconds)
         self.messages = self.problems | failed
         changed = np.zeros(len(skeleton), dtype=bool)
-        for name in ("positions", "rotations", "scales"):
+        for name in ("positions", "rotations", "scales") if after is not before else ():
             changed |= np.any(getattr(after, name) != getattr(before, name), axis=-1)
         if changed.any():
             self._touched |= changed
@@ -341,14 +341,8 @@ def after_edits(scene, moved: set, changed: set) -> None:
             continue
         stack = STATE.motions.get(obj.name)
         edited |= source.carry_edits(obj) or (stack is not None and stack.stamp != at_frame.stamp(obj))
-    if moved & watched_names(scene):
+    hidden, own = scene.active_ragdoll.source, {o.active_ragdoll.source for o in characters(scene)}
+    if hidden is not None and any(o.name in moved and o not in own for o in hidden.collection.objects):  # what is read
         show_now(scene)
     elif edited:
         show_now(scene, keep_hand_pose=True)
-
-
-def watched_names(scene) -> set:
-    """Names of the objects that stacks read in the hidden scene. Moving one of them by hand shows at once."""
-    hidden = scene.active_ragdoll.source
-    own = {o.active_ragdoll.source for o in characters(scene)}
-    return {o.name for o in hidden.collection.objects if o not in own} if hidden is not None else set()

@@ -1,7 +1,7 @@
 """A character's motion stack: giving it its target armature and taking it away; and what operators do to its lists,
 layers, blend spaces and graph."""
 
-from dataclasses import dataclass, field
+from collections import namedtuple
 
 import bpy
 import numpy as np
@@ -12,7 +12,7 @@ from ...errors import RagdollError
 from ...motion.look_at.chain import from_roles
 from .. import runtime
 from ..physics import build, built, source
-from ..physics.helpers import copy_locally, stand_with
+from ..physics.helpers import armature_copy, copy_locally
 from ..physics.remove import drop_source_scene, remove_collections
 from ..rig import action_channels, armature
 from ..rig.armature import anatomy_of, check_armature, refuse_baked
@@ -20,7 +20,7 @@ from ..runtime import STATE
 from ..settings import lists
 from ..settings.bone import store_roles
 from ..settings.lists import unique
-from . import entries, pose_stack
+from . import entries
 from .blend_spaces import axes_of, axis_of
 from .entries.look_at import rig_of, write_axes
 
@@ -45,15 +45,12 @@ def ensure(obj, scene) -> None:
         collection = bpy.data.collections.new(f"{obj.name} Motion")
         scene.collection.children.link(collection)
         settings.motion_collection = collection
-        target = source.copy_of(obj, f"{obj.name} Target")
+        target = armature_copy(obj, f"{obj.name} Target", collection, built.TARGET_ARMATURE)
         target.animation_data_clear()
-        stand_with(obj, target)
         for bone in target.pose.bones:
             for constraint in list(bone.constraints):
                 bone.constraints.remove(constraint)
-        target.hide_render = target.hide_select = target.hide_viewport = True
-        collection.objects.link(target)
-        built.tag(target, built.TARGET_ARMATURE)
+
         collection.active_ragdoll.owner = obj.name
         copy_locally(obj, obj.pose.bones.keys(), target, source.TARGET_NAME)
     if not settings.is_ragdoll:
@@ -75,13 +72,15 @@ def adopt(obj, scene) -> None:
         STATE.motions.pop(obj.name, None)
 
 
-def let_go(obj) -> None:
-    """Let a duplicate forget the stack of the character that it was made from."""
+def let_go(obj, with_source: bool = True) -> None:
+    """Let a character forget its stack: a duplicate the one of whom it was made from."""
     settings, copy = obj.active_ragdoll, obj.active_ragdoll.source
     source.remove_constraints(obj, source.TARGET_NAME)
-    for name in ("motion_collection", "motion_scene", "source"):
+    for name in ("motion_collection", "motion_scene"):
         settings.property_unset(name)
-    source.drop(copy)
+    if with_source:
+        settings.property_unset("source")
+        source.drop(copy)
     STATE.motions.pop(obj.name, None)
 
 
@@ -103,17 +102,9 @@ def _take_away(obj) -> None:
     others = (o.active_ragdoll for o in armature.armatures(bpy.data.objects) if o != obj)
     own = all(other.motion_collection != collection for other in others)
     with STATE.writing():
-        source.remove_constraints(obj, source.TARGET_NAME)
         if own:
-            bpy.data.objects.remove(settings.target_armature)
-            remove_collections([collection], scene)
-        for name in ("motion_collection", "motion_scene"):
-            settings.property_unset(name)
-        if not settings.is_ragdoll:
-            copy = settings.source
-            settings.property_unset("source")
-            source.drop(copy)
-        STATE.motions.pop(obj.name, None)
+            remove_collections([collection], scene, {settings.target_armature})
+        let_go(obj, with_source=not settings.is_ragdoll)
     if not settings.is_ragdoll:
         drop_source_scene(scene)
 
@@ -157,9 +148,8 @@ def add(obj, scene, what: str, bone: str = ""):
     with STATE.writing():
         item = items.add()
         entries.lists()[what].fill(obj, items, item, bone)
-    lists.activate(owner_of(obj, what), what, len(items) - 1)
+    lists.edited(owner_of(obj, what), what, len(items) - 1)
     entries.lists()[what].added(obj, item)
-    runtime.settings_changed(obj)
     return items[len(items) - 1]
 
 
@@ -168,29 +158,24 @@ def remove(obj, what: str) -> None:
 
     Raises RagdollError: there is none, or the character is baked.
     """
-    owner, items = owner_of(obj, what), list_of(obj, what) or ()
-    index = lists.active_index(owner, what) if owner is not None else -1
-    if not 0 <= index < len(items):
+    owner = owner_of(obj, what)
+    if owner is None or lists.active_index(owner, what) < 0:
         raise RagdollError(f"'{obj.name}': there is nothing to remove")
     refuse_baked(obj)
-    lists.remove_item(owner, what, index)
-    runtime.settings_changed(obj)
+    lists.remove_item(owner, what)
     drop_if_idle(obj)
 
 
-def move(obj, what: str, step: int) -> bool:
-    """Move the active item up (-1) or down (1); whether there was room."""
+def move(obj, what: str, step: int) -> None:
+    """Move the active item up (-1) or down (1), where there is room."""
     owner = owner_of(obj, what)
     index = -1 if owner is None else lists.active_index(owner, what)
-    if index < 0 or not 0 <= index + step < len(list_of(obj, what)):
-        return False
-    lists.move_item(owner, what, index, index + step)
-    runtime.settings_changed(obj)
-    return True
+    if index >= 0 and 0 <= index + step < len(list_of(obj, what)):
+        lists.move_item(owner, what, index, index + step)
 
 
-def move_kind(obj, kind: str, step: int) -> bool:
-    """Let a kind of entry act one place earlier (-1) or later (1); whether there was room.
+def move_kind(obj, kind: str, step: int) -> None:
+    """Let a kind of entry act one place earlier (-1) or later (1), where there is room.
 
     Raises RagdollError: no such kind.
     """
@@ -199,7 +184,7 @@ def move_kind(obj, kind: str, step: int) -> bool:
         raise RagdollError(f"There is no kind of entry '{kind}': it must be one of {', '.join(entries.movable())}")
     index = order.index(kind)
     if not 0 <= index + step < len(order):
-        return False
+        return
     order[index], order[index + step] = order[index + step], order[index]
     items = obj.active_ragdoll.motion_order
     items.clear()
@@ -207,7 +192,6 @@ def move_kind(obj, kind: str, step: int) -> bool:
         for name in order:
             items.add().kind = name
     runtime.settings_changed(obj)
-    return True
 
 
 # ---- layers, blend spaces, graph ------------------------------------------------------------------------------------
@@ -385,12 +369,6 @@ def mask_bones(layer, names) -> None:
     layer.mask = "BONES"
 
 
-def changed(obj) -> None:
-    """After an edit of a list, which has no callback of its own."""
-    runtime.settings_changed(obj, layout=True)
-    pose_stack.show_when_idle(obj)
-
-
 def end_previews(scene) -> None:
     """Let live inputs count again: what is simulated, baked or rendered is not a preview."""
     for obj in armature.armatures(scene.objects):
@@ -404,15 +382,8 @@ NAME = "Look-at"
 AHEAD = 1.5  # of the character's height: how far in front of it a new target stands
 
 
-@dataclass
-class LookAtMade:
-    """What was set up: the chain's place in the list, its number of entries, the feet, and notes for the user."""
-
-    index: int
-    entries: int
-    feet: list
-    target: bpy.types.Object
-    notes: list = field(default_factory=list)
+# What was set up: the chain's number of entries, the feet, the target, and notes for the user.
+LookAtMade = namedtuple("LookAtMade", ("entries", "feet", "target", "notes"))
 
 
 def set_up_look_at(obj, scene, target=None) -> LookAtMade:
@@ -426,9 +397,8 @@ def set_up_look_at(obj, scene, target=None) -> LookAtMade:
         raise RagdollError(f"'{obj.name}' cannot look at itself: choose another object")
     if target is not None and target.name not in scene.objects:
         raise RagdollError(f"'{target.name}' is not in the scene '{scene.name}'")
-    rig, tails = rig_of(obj)
-    anatomy = anatomy_of(obj)
-    found = from_roles(rig, anatomy, tails)
+    rig, anatomy = rig_of(obj), anatomy_of(obj)
+    found = from_roles(rig, anatomy)
     ensure(obj, scene)
     settings = obj.active_ragdoll
     with STATE.writing():
@@ -450,7 +420,7 @@ def set_up_look_at(obj, scene, target=None) -> LookAtMade:
             chain.target = _new_target(obj, scene, rig, found.entries[0])
     runtime.settings_changed(obj)
     feet = [rig.name(foot) for foot, _count in found.legs]
-    return LookAtMade(settings.active_look_at, len(chain.entries), feet, chain.target, found.notes)
+    return LookAtMade(len(chain.entries), feet, chain.target, found.notes)
 
 
 def _fill(chain, rig, entries, limit_from: str) -> None:

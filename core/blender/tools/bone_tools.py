@@ -67,7 +67,7 @@ def counterpart(pose: BindPose, twins: np.ndarray, name: str) -> str:
 def _symmetry(pose: BindPose) -> tuple[np.ndarray, np.ndarray]:
     """Normal of the armature's mirror plane [3], X unless another fits, and every bone's mirror image [n], -1: none."""
     size = float(np.ptp(np.concatenate([pose.heads, pose.tails]), axis=0).max())
-    normal, _offset, twins = plane_of_joints(pose.heads, pose.parents, np.eye(3), size)
+    normal, _offset, twins = plane_of_joints(pose.heads, pose.parents, size)
     if normal is not None:
         return normal, twins
     normal = np.array([1.0, 0.0, 0.0])

@@ -134,7 +134,7 @@ def anatomical_frames(obj, anatomy) -> np.ndarray:
     pose = BindPose(obj, np.eye(4))
     result = np.full((len(pose.names), 4), np.nan)
     directions = axes.limb_directions(anatomy, pose.parents, pose.heads, pose.tails)
-    own = axes.character_axes(anatomy, pose.heads, pose.tails, directions)
+    own = axes.character_axes(anatomy, pose.heads, directions)
     for i, role in enumerate(anatomy.roles):
         if own is not None and role not in NO_PART:
             frame = axes.joint_frame(i, anatomy, pose.parents, pose.heads, directions, own).rotation

@@ -329,7 +329,8 @@ class Author:
         ends = knees + np.where(hind, -X, X) * np.sqrt(own.lower**2 - drop**2)[:, None] + ahead * size
         ends[:, 2] = floor
         keys = [replace(chest, posture=replace(chest.posture, ends=ends))]
-        pitch = np.degrees(np.arcsin(np.clip((0.8 * high - low) / own.trunk, 0.2, 0.7)))
+        rise = 0.85 * (room.palm - paw[2, 2]) - low + 0.15 * first[2, 2]  # of the shoulders
+        pitch = np.degrees(np.arcsin(np.clip(rise / own.trunk, 0.1, 0.7)))
         x = ends[0, 0] - paw[0, 0]
         front = ("front", 0.9, (0.5 * x, 0.0, low), pitch, ahead)
         for name, seconds, hip, pitch, feet in (front, ("rear", 0.8, (x, 0.0, 0.85 * high), -4.0, unit(own.tips))):

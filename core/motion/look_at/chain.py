@@ -18,6 +18,7 @@ from ...anatomy.roles import Anatomy, of_role
 from ...errors import RagdollError
 from ...skeleton import path_to_root
 from .. import components as c
+from ..blend_space import lagged
 from ..components import ModelView, transformed, write_rotations
 from ..limbs import LONGEST
 from ..stack import Inputs, LocalPose, Rig, vector_of, vector_to_model, weight_of
@@ -124,8 +125,14 @@ class LookAt:
         if self.blend_speed > 0.0:
             followed = smoothed = result.rotations[turned]
             if state is not None and state.followed is not None:
-                passed = seconds - state.seconds
-                smoothed = follow(state.followed, followed, state.smoothed, self.blend_speed, passed)
+                smoothed = state.smoothed
+                if seconds > state.seconds:  # rotation vectors as seen from what is followed now: it is at 0
+                    inverse = quaternion.conjugate(followed)
+                    vectors = (quaternion.multiply(inverse, q) for q in (state.smoothed, state.followed))
+                    now, before = map(quaternion.to_rotation_vector, vectors)
+                    offset = lagged(now, before, 0.0, 1.0 / self.blend_speed, seconds - state.seconds)
+                    smoothed = quaternion.multiply(followed, quaternion.from_rotation_vector(offset))
+                    smoothed = quaternion.normalize(smoothed)
                 result.rotations[turned] = smoothed
         if weight < 1.0:
             result.rotations[turned] = quaternion.slerp(pose.rotations[turned], result.rotations[turned], weight)
@@ -214,28 +221,6 @@ class LookAt:
         """A bone's local rotation after a turn in the space it turns in."""
         above = c.conjugate(view.parent_rotation(bone))
         return c.multiply(above, c.multiply(turn, view.rotations[bone]))
-
-
-def follow(followed_before, followed_now, smoothed_before, speed: float, seconds: float) -> np.ndarray:
-    """Smoothed rotations [..., 4] after a time step: y' = speed * (x - y), solved for an x that turns evenly.
-
-    Between the two times x is taken to go steadily from `followed_before` to `followed_now`, so the result is exact,
-    whatever the frame rate, as long as it does (about one axis; else up to second order of the angles).
-
-    Args:
-        followed_before, followed_now: what is followed, at both times [..., 4].
-        smoothed_before: the result at the time before [..., 4]. speed: share of the distance closed per second [1/s].
-        seconds: time between the two, not negative.
-    """
-    passed = speed * seconds
-    kept = np.exp(-passed)
-    # Seen from what is followed now, y lies where y was, less the part of the way that x has made in between.
-    lag = -np.expm1(-passed) / passed if passed > 0.0 else 1.0
-    inverse = quaternion.conjugate(followed_now)
-    smoothed = quaternion.to_rotation_vector(quaternion.multiply(inverse, smoothed_before))
-    followed = quaternion.to_rotation_vector(quaternion.multiply(inverse, followed_before))
-    offset = (smoothed - followed) * kept + followed * lag
-    return quaternion.normalize(quaternion.multiply(followed_now, quaternion.from_rotation_vector(offset)))
 
 
 def _check(chain: LookAt, rig: Rig) -> None:
@@ -342,18 +327,18 @@ class LookAtSetup:
     notes: list = field(default_factory=list)  # what a user should know, in words
 
 
-def from_roles(rig: Rig, anatomy: Anatomy, tails=None) -> LookAtSetup:
+def from_roles(rig: Rig, anatomy: Anatomy) -> LookAtSetup:
     """The chain from eyes or head down the neck and trunk, and the legs.
 
     Raises RagdollError: neither head nor neck was recognised.
 
     Args:
-        anatomy: of the armature's bones, in their input order. tails: see `upright_axes`.
+        anatomy: of the armature's bones, in their input order.
     """
     notes: list = []
     level = rig.skeleton.from_level
     role = {int(level[i]): name for i, name in enumerate(anatomy.roles)}
-    forward, _up = upright_axes(rig, anatomy, tails)
+    forward, _up = upright_axes(rig, anatomy)
     if forward is None:
         notes.append("Where the character faces is not known: every bone looks along itself")
     heads = of_role(anatomy, roles.HEAD) or of_role(anatomy, roles.NECK)[-1:]
@@ -443,21 +428,17 @@ def _leg(rig: Rig, anatomy: Anatomy, role: dict, side: str, number: int, top: st
     return foot, count
 
 
-def upright_axes(rig: Rig, anatomy: Anatomy, tails=None) -> tuple:
+def upright_axes(rig: Rig, anatomy: Anatomy) -> tuple:
     """Where a character faces in bind pose, and its up: unit vectors [3] in armature space; None where nothing tells.
 
     Left and right are well told by joints, up only to some degrees (13 for Rigify's wolf), since nobody's feet stand
     exactly below their hips; rigs are made upright in their space. So up is the nearest of its axes, where one is near.
 
-    Args:
-        anatomy: of the armature's bones, in their input order.
-        tails: of the bones in bind pose [n, 3], in input order, armature space; along the bones' own Y when not given.
+    `anatomy` is that of the armature's bones, in their input order.
     """
     order = rig.skeleton.from_level
-    heads = rig.bind_positions[order]
-    if tails is None:
-        tails = heads + 0.05 * rig.size * quaternion.rotate(rig.bind_rotations[order], (0.0, 1.0, 0.0))
-    axes = character_axes(anatomy, heads, np.asarray(tails, dtype=float))
+    directions = quaternion.rotate(rig.bind_rotations[order], (0.0, 1.0, 0.0))
+    axes = character_axes(anatomy, rig.bind_positions[order], directions)
     if axes is None:
         return None, None
     nearest = int(np.argmax(np.abs(axes.up)))

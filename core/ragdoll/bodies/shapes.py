@@ -141,7 +141,7 @@ class _Planner:
         self.fit_settings = {"share": coverage, "smallest": SMALLEST * self.size}
         self._arrange(simulated, hung, led)
         places = self.heads[self.bones]
-        self.normal, self.offset, twins = mirror.plane_of_joints(places, self.parents, np.eye(3), self.size)
+        self.normal, self.offset, twins = mirror.plane_of_joints(places, self.parents, self.size)
         wanted = [self.kinds[bone] for bone in self.bones]  # bodies of different kinds are no mirror images
         self.twins = np.where(np.array([wanted[i] == wanted[k] for i, k in enumerate(twins)], dtype=bool), twins, -1)
         self._find_ends(simulated)

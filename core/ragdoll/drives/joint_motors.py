@@ -33,7 +33,7 @@ def axes(relative):
 
     Zero for a motor that is within 0.6 degrees of degenerate.
     """
-    z = np.moveaxis(quaternion.to_matrix(relative)[..., :, _Z], -1, -2)
+    z = quaternion.to_matrix(relative)[..., :, _Z].swapaxes(-1, -2)
     x = np.eye(3)[_X]
     across = x - z * np.einsum("...kj,kj->...k", z, x)[..., None]
     length = np.linalg.norm(across, axis=-1, keepdims=True)

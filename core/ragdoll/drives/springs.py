@@ -193,34 +193,18 @@ FAR = 1000.0  # heights of the character: what a body moves in a frame changes t
 AWAY = 100.0  # heights per frame that the other end of a push goes on
 
 
-def blow_spring(point, place, impulse, seconds: float, substeps: int, size: float) -> tuple[np.ndarray, float]:
-    """Where the other end must go in a frame [3], and the stiffness [N/m], for a blow; see `push_spring`.
-
-    The other end is near the body, and the impulse is the whole one.
-    """
-    strength = float(np.linalg.norm(impulse))
-    first = point + impulse / strength * (FAR * size)
-    return place + (first - place) * substeps, strength * substeps / seconds / (FAR * size)
-
-
-def breaking_impulse(impulse, axes) -> float:
-    """What impulse [N s] a blow's spring must break under: in one axis of its frame, columns of axes [3, 3]."""
-    return BREAKS * float(np.abs(np.asarray(impulse) @ axes).max())
-
-
-def push_spring(point, place, impulse, seconds: float, substeps: int, size: float) -> tuple[np.ndarray, float]:
-    """Where the other end must go in a frame [3], and the stiffness [N/m], for a push.
+def impulse_spring(point, place, impulse, seconds: float, substeps: int, size: float, blow: bool) -> tuple:
+    """Where the other end must go in a frame [3], and the stiffness [N/m], for a blow or a push.
 
     The impulse is right whatever the place, since the motion makes up for a place that is off its line.
 
     Args:
-        point: where it acts now [3], [m]. place: of the other end now [3], [m].
-        impulse: in this frame [N s], [3], not zero. seconds: duration of the frame [s].
+        point: where it acts now [3], [m]. place: of the other end now [3], [m]; near the body for a blow.
+        impulse: in this frame, of a blow the whole one [N s], [3], not zero. seconds: duration of the frame [s].
         size: height of the character [m].
     """
-    strength = float(np.linalg.norm(impulse))
-    start = np.asarray(place, dtype=float) - point
-    length = max(float(np.linalg.norm(start)) + 0.5 * AWAY * size, FAR * size)
-    mean = impulse / strength * length
-    end = start + (mean - start) * (2.0 * substeps / (substeps + 1.0))
-    return point + end, strength / seconds / length
+    strength, length = float(np.linalg.norm(impulse)), FAR * size
+    if not blow:
+        length = max(float(np.linalg.norm(place - point)) + 0.5 * AWAY * size, length)
+    mean, times = point + impulse / strength * length, substeps if blow else 2.0 * substeps / (substeps + 1.0)
+    return place + (mean - place) * times, strength * (substeps if blow else 1) / seconds / length

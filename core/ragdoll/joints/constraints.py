@@ -70,7 +70,6 @@ class ConstraintSpec:
     # rotation of the constraint's Empty relative to the joint's frame, (w, x, y, z). The Empty stands at the joint in
     # bind pose.
     rotation: tuple[float, float, float, float]
-    object1: str = "child"  # "child" or "parent", the body to put into `object1`; the other one is `object2`
     # the three linear axes are limited to [0, 0]. GENERIC only; the other types hold the position by themselves.
     # Exactly the first constraint of a joint holds the position.
     lock_linear: bool = False
@@ -285,7 +284,7 @@ def _specs(
         # The Empty's Z lies along the joint's Y, its X is (cos turn, 0, sin turn): Ry(-turn) * Rx(-90 degrees).
         cos, sin, half = math.cos(turn / 2.0), math.sin(turn / 2.0), math.sqrt(0.5)
         rotation = (half * cos, -half * cos, -half * sin, -half * sin)
-        specs.append(ConstraintSpec("GENERIC", rotation, "child", k == 0, (*axes, twist)))
+        specs.append(ConstraintSpec("GENERIC", rotation, k == 0, (*axes, twist)))
     return [s for i, s in enumerate(specs) if i == 0 or any(s.angular_limits)]
 
 

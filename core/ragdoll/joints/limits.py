@@ -28,7 +28,6 @@ from functools import lru_cache
 import numpy as np
 
 from ... import quaternion
-from ..recovery.transitions import smooth_step
 
 _THIN = 1e-6  # [rad]: half axes of a cone are no less
 # Rotations of Empties with Z along the bone and X along the joint's X or Z.
@@ -246,25 +245,6 @@ def gaps(children, parents, in_child, in_parent) -> np.ndarray:
     return (children @ in_child - parents @ in_parent)[..., :3, 3]
 
 
-def angles_off(body: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Angles [m] (rad) between the axes of rigid matrices [m, 4, 4]."""
-    cosine = 0.5 * (np.einsum("mij,mij->m", body[:, :3, :3], wanted[:, :3, :3]) - 1.0)
-    return np.arccos(np.clip(cosine, -1.0, 1.0))
-
-
-def offsets(body: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What leads from where bodies are wanted to where they are, both [k, 4, 4]: ways [k, 3], turns [k, 4] (world)."""
-    turn = body[:, :3, :3] @ wanted[:, :3, :3].transpose(0, 2, 1)
-    return body[:, :3, 3] - wanted[:, :3, 3], quaternion.from_matrix(turn)
-
-
-def on_the_way(wanted: np.ndarray, ways: np.ndarray, turns: np.ndarray, seconds: np.ndarray) -> np.ndarray:
-    """Places [k, 4, 4] some seconds [k] after bodies set out for where they are wanted [k, 4, 4].
-
-    They leave and arrive without haste, relative to what is wanted.
-    """
-    left = 1.0 - smooth_step(np.clip(seconds / RETURNS, 0.0, 1.0))
-    result = np.array(wanted)
-    result[:, :3, :3] = quaternion.to_matrix(quaternion.power(turns, left)) @ wanted[:, :3, :3]
-    result[:, :3, 3] += left[:, None] * ways
-    return result
+def angles_of(traces: np.ndarray) -> np.ndarray:
+    """Angles [m] (rad) of rotations with some traces [m]."""
+    return np.arccos(np.clip(0.5 * (traces - 1.0), -1.0, 1.0))

@@ -97,9 +97,9 @@ def _shares(found: Trunk, down: np.ndarray, pull: float, scale: float) -> np.nda
         return result
     forward, left = found.axes
     # The trunk raised upright on the shortest arc says what is ahead of it, also when it looks at the floor.
-    raised = quaternion.shortest_arc(np.cross(forward, left), -down)
+    raised = quaternion.shortest_arc(quaternion.cross(forward, left), -down)
     way = found.lean + found.velocity * math.sqrt(found.size / (2.0 * pull))
-    ahead, aside = float(way @ quaternion.rotate(raised, forward)), float(way @ quaternion.rotate(raised, left))
+    ahead, aside = (float(way @ axis) for axis in quaternion.rotate(raised, found.axes))
     length = math.hypot(ahead, aside)
     if length > 0.0:
         each = np.array([0.0, ahead, -ahead, aside, -aside, 0.0]) / length

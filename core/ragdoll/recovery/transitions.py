@@ -12,12 +12,13 @@ bones, characters, anything.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ... import quaternion
 from ...errors import RagdollError
-from ...pose import affine
+from ...pose import affine, compose_matrices
 
 
 def smooth_step(share) -> np.ndarray:
@@ -29,37 +30,31 @@ def smooth_step(share) -> np.ndarray:
     return np.where(s > 0.5, 1.0 - half, half)
 
 
-@dataclass(frozen=True)
-class Decay:
-    """Vectors that die away."""
+class Transition(NamedTuple):
+    """The offsets of an old motion from a new one at the change, and their velocities then; they die away."""
 
-    offset: np.ndarray  # at the change [.., 3]
-    velocity: np.ndarray  # then [.., 3]
+    # way, pace: of the positions [.., 3]. turn, spin: of the rotations, as rotation vectors [.., 3]
+    way: np.ndarray
+    pace: np.ndarray
+    turn: np.ndarray
+    spin: np.ndarray
     duration: np.ndarray  # until all is over [..], [s]
 
-    def at(self, seconds) -> np.ndarray:
-        """The vectors some seconds [..] after the change; zero from the duration on."""
+    def applied(self, positions, rotations, seconds) -> tuple[np.ndarray, np.ndarray]:
+        """The new motion's positions [.., 3] and rotations [.., 4] with what is left of the offsets, some seconds
+        after the change."""
         duration = np.asarray(self.duration, dtype=float)
         some = duration > 0.0
         s = np.clip(np.where(some, seconds / np.where(some, duration, 1.0), 1.0), 0.0, 1.0)
         # Both end at 0 without velocity and acceleration, and begin without acceleration: from 1 at rest, and from 0
         # with velocity 1.
-        drift = duration * s * (1.0 - s) ** 3 * (1.0 + 3.0 * s)
-        return (1.0 - smooth_step(s))[..., None] * self.offset + drift[..., None] * self.velocity
+        left, drift = (1.0 - smooth_step(s))[..., None], (duration * s * (1.0 - s) ** 3 * (1.0 + 3.0 * s))[..., None]
+        turn = quaternion.from_rotation_vector(left * self.turn + drift * self.spin)
+        return np.asarray(positions) + (left * self.way + drift * self.pace), quaternion.multiply(turn, rotations)
 
-
-@dataclass(frozen=True)
-class Transition:
-    """The offsets of an old motion from a new one, dying away."""
-
-    positions: Decay
-    rotations: Decay
-
-    def applied(self, positions, rotations, seconds) -> tuple[np.ndarray, np.ndarray]:
-        """The new motion's positions [.., 3] and rotations [.., 4] with what is left of the offsets, some seconds
-        after the change."""
-        turn = quaternion.from_rotation_vector(self.rotations.at(seconds))
-        return np.asarray(positions) + self.positions.at(seconds), quaternion.multiply(turn, rotations)
+    def placed(self, places: np.ndarray, seconds) -> np.ndarray:
+        """The new motion's rigid matrices [.., 4, 4] likewise."""
+        return compose_matrices(*self.applied(places[..., :3, 3], quaternion.from_matrix(places[..., :3, :3]), seconds))
 
 
 @dataclass(frozen=True)
@@ -92,10 +87,8 @@ def transition(old: Moving, new: Moving, duration) -> Transition:
     offset = np.where(offset[..., :1] < 0.0, -offset, offset)
     vector = quaternion.to_rotation_vector(offset)
     spin = old.spins - quaternion.rotate(offset, new.spins)
-    return Transition(
-        Decay(old.positions - new.positions, old.velocities - new.velocities, duration),
-        Decay(vector, vector_velocity(vector, spin), duration),
-    )
+    moved = old.positions - new.positions, old.velocities - new.velocities
+    return Transition(*moved, vector, vector_velocity(vector, spin), duration)
 
 
 def vector_velocity(vector, spin) -> np.ndarray:

@@ -82,7 +82,8 @@ class ListKind(Kind, ItemList):
         self.lists = (self, *self.lists)
 
     def declared(self) -> dict:
-        return {self.items: declare.items(self.group, self.active, group=ACTS), self.active: declare.row()}
+        items = declare.items(self.group, self.active, group=ACTS, needs=declare.READ)
+        return {self.items: items, self.active: declare.row()}
 
     def acts(self, obj) -> bool:
         return len(getattr(obj.active_ragdoll, self.items)) > 0

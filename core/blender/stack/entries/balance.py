@@ -26,9 +26,10 @@ from .leg_stabilizers import legs_of
 NAME = "Balance"
 CHUNK = 12  # frames that are looked ahead at a time
 PELVIS_LEAN, HEAD_LEAN = 0.4, -0.65  # shares of the trunk's lean; the spine has the rest
+WALK_BACK = "WALK_BACK"
 RETURNS = (
     ("SHIFT", "Go On Where It Is", "The animation goes on beside its old place"),
-    ("WALK_BACK", "Walk Back", "Its next steps lead back to where the animation is"),
+    (WALK_BACK, "Walk Back", "Its next steps lead back to where the animation is"),
 )
 
 
@@ -46,7 +47,8 @@ class ActiveRagdollBalance(bpy.types.PropertyGroup):
         "Strength", "How far its steps reach: 1 as a man's who is awake, less as a drunk's; at 0 every push fells it",
         keyed=True, needs=STACK_VALUE,
     )
-    return_to_path: choice("Afterwards", RETURNS, "SHIFT", "Where the character goes when it has caught itself")
+    return_to_path: choice("Afterwards", RETURNS, "SHIFT", "Where the character goes when it has caught itself, or got "
+        "up by a plan")
     return_steps: whole("Steps", "In which it is back, more where they would be long", 4, min=1, max=100)
 
 
@@ -94,7 +96,7 @@ class Balance(Step):
     @property
     def keeps_state(self) -> bool:
         """Frames need not be stepped through one by one before the first push."""
-        return any("PUSH" in values for values in kept_of(self.obj).values())
+        return any("PUSH" in values or "LEFT" in values for values in kept_of(self.obj).values())
 
     def read(self, reader, _pose) -> Inputs:
         """Note what pushes the character in the step to the frame."""
@@ -109,12 +111,15 @@ class Balance(Step):
         """See `Step.apply`."""
         reader, (phase, push) = self._now
         before = balance.State() if state is None else state
+        if push.left is not None:
+            before = balance.left(self.figure.sampled(pose, inputs.world).hip, *push.left)
         stays = phase in (LIMP, SETTLING) or before.fell
         told = before.fell and phase not in (LIMP, SETTLING, RECOVERING)
         self.messages = {NAME: f"'{self.obj.name}' lost its balance: Set Up Recovery lets it fall"} if told else {}
         if phase == RECOVERING or (state is None and (stays or push == balance.Push())):
             return pose, None
         self._prepare(reader)
+        pose = self.figure.turned(pose, inputs.world, before)
         own = seen = self.figure.sampled(pose, inputs.world)
         if before.ahead > 0.0:
             pose = self._hurried(reader, pose, before.ahead)
@@ -122,6 +127,7 @@ class Balance(Step):
         after = before if stays else self._stepped(reader, own, seen, before, push)
         if after.is_over(self.body):
             return pose, None
+        pose = self.figure.turned(pose, inputs.world, after, before.turn[0])
         return self.figure.posed(self.body, pose, inputs.world, after), after
 
     def _stepped(self, reader, own: gait.Sample, seen: gait.Sample, before: balance.State, push) -> balance.State:
@@ -154,7 +160,7 @@ class Balance(Step):
             heights = [ground.height(reader.scene, self._solids, at, *reach) for at in (place, other)]
             return 0.0 if None in heights else heights[0] - heights[1]
 
-        home = own.return_steps if own.return_to_path == "WALK_BACK" else 0
+        home = own.return_steps if own.return_to_path == WALK_BACK else 0
         return balance.Manner(min(max(live.strength, 0.0), 1.0), home, rise)
 
     # ---- the animation at other frames ----

@@ -7,8 +7,8 @@ from ....anatomy.roles import LEFT, RIGHT, ROLES
 from ....errors import RagdollError
 from ....motion.pose_layers import Layer, LayerInputs, LayerStack, blend_poses, mask_from_bones, mask_from_roles
 from ...settings import lists
-from ...settings.declare import ACTS, CHOSEN, STACK, items, record, row, settings
-from ...settings.lists import ActionChoice, Named, an_object, choice, flag, named, number, share, text, whole
+from ...settings.declare import ACTS, CHOSEN, STACK, record, row, settings
+from ...settings.lists import ActionChoice, Named, an_object, choice, flag, items, named, number, share, text, whole
 from ..blend_spaces import FromSettings
 from . import Kind
 
@@ -214,7 +214,7 @@ class Layers(FromSettings, LayerStack):
     def _clip_source(self, layer, clip):
         if layer.sync_with:
             key, _player = self._spaces.player(layer.sync_with)
-            return lambda frame: clip.at_phase(frame.space(key).phase)
+            return lambda frame: clip.at(clip.clip_time(frame.space(key).phase * clip.length))
         start, speed, mode = layer.start / self._library.fps, layer.speed, layer.playback
         return lambda frame: clip.at(clip.clip_time(frame.seconds, start=start, speed=speed, mode=mode))
 

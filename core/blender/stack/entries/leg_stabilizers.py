@@ -134,8 +134,8 @@ def _beside(rig: Rig, step: Leg, made: list) -> Leg:
 def legs_of(obj) -> dict[str, int]:
     """Number of bones of each recognised leg by its foot."""
     try:
-        rig, tails = rig_of(obj)
-        found = from_roles(rig, anatomy_of(obj), tails)
+        rig = rig_of(obj)
+        found = from_roles(rig, anatomy_of(obj))
     except RagdollError:
         return {}
     return {rig.name(foot): count for foot, count in found.legs}

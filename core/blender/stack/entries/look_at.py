@@ -6,7 +6,6 @@ What can be keyed is on the object: `active_ragdoll.look_at[0].weight`.
 import math
 
 import bpy
-import numpy as np
 
 from ....errors import RagdollError
 from ....motion.look_at.chain import LinkedBone, LookAt, LookAtEntry, WeightEvent, forward_axes, upright_axes, weight_at
@@ -37,14 +36,13 @@ _NOTHING = 1e-6  # what single precision leaves of a component that is 0
 
 
 # ---- forward axes from the bind pose --------------------------------------------------------------------------------
-def rig_of(obj) -> tuple[Rig, np.ndarray]:
-    """An armature's skeleton and bind pose (see `armature.bind_joints`), in its own space, and the tails [n, 3] in it.
+def rig_of(obj) -> Rig:
+    """An armature's skeleton and bind pose (see `armature.bind_joints`), in its own space.
 
     Raises RagdollError: an armature without bones.
     """
-    local, tails = armature.bind_joints(obj)
-    rest = clips.RigRest(obj, local)
-    return Rig(rest.skeleton, rest.bind), tails
+    rest = clips.RigRest(obj, armature.bind_joints(obj)[0])
+    return Rig(rest.skeleton, rest.bind)
 
 
 def find_axes(obj, entries) -> None:
@@ -54,8 +52,8 @@ def find_axes(obj, entries) -> None:
         return
     with STATE.writing():
         try:
-            rig, tails = rig_of(obj)
-            forward, _up = upright_axes(rig, anatomy_of(obj), tails)
+            rig = rig_of(obj)
+            forward, _up = upright_axes(rig, anatomy_of(obj))
             for entry in entries:
                 write_axes(entry, *forward_axes(rig, rig.index[entry.bone], forward))
         except RagdollError as error:
@@ -102,7 +100,7 @@ class ActiveRagdollLookAtEntry(bpy.types.PropertyGroup):
         needs=STACK)
     reset_to_default: flag("Reset to Default", "Start from bind pose, for a bone that the action does not key",
         needs=STACK)
-    linked_bones: items(ActiveRagdollLinkedBone)
+    linked_bones: items(ActiveRagdollLinkedBone, needs=STACK)
 
 
 class ActiveRagdollWeightEvent(bpy.types.PropertyGroup):
@@ -134,7 +132,7 @@ class ActiveRagdollLookAt(bpy.types.PropertyGroup):
     behind_margin: number("Margin Behind", "Half the width of the zone straight behind in which the side is kept",
         math.radians(15.0), subtype="ANGLE", min=0.0, max=math.pi / 2.0, needs=STACK)
     marks_reference: feet_held()
-    entries: items(ActiveRagdollLookAtEntry, "active_entry")
+    entries: items(ActiveRagdollLookAtEntry, "active_entry", needs=STACK)
     active_entry: row()
     events: items(ActiveRagdollWeightEvent)
 

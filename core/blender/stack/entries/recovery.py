@@ -26,7 +26,7 @@ class Elsewhere(Step):
         record = records.record_of(self.obj, reader.frame)
         passage = None if record is None else record.passage(reader.frame)
         if live is not None:
-            live.note_played(reader.frame, pose, reader.world)
+            live.played[reader.frame], live.worlds[reader.frame] = pose, reader.world
         if passage is None:
             return None
         self._now = passage, reader.frame, live
@@ -39,7 +39,7 @@ class Elsewhere(Step):
             pose = self.clip(passage.action, passage.fps).at(passage.seconds(frame))
         result = passage.pose(rig, pose, inputs.world, frame)
         if live is not None:
-            live.note_given(frame, result)
+            live.given[frame] = result
         return result, state
 
     def clip(self, action: str, fps: float):

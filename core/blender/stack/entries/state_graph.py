@@ -7,8 +7,8 @@ import bpy
 from ....errors import RagdollError
 from ....motion.graph import ClipSource, Condition, Graph, GraphInputs, GraphPlayer, SpaceSource, State, Transition
 from ...run.records import readings
-from ...settings.declare import SHOT, STACK, items, record, row, settings
-from ...settings.lists import KEYED, ActionChoice, Named, Playback, choice, flag, named, number, share, text
+from ...settings.declare import SHOT, STACK, record, row, settings
+from ...settings.lists import KEYED, ActionChoice, Named, Playback, choice, flag, items, named, number, share, text
 from ..blend_spaces import FromSettings, Mover, states_of
 from . import Kind
 

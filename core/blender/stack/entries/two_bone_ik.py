@@ -3,7 +3,7 @@
 import bpy
 
 from ....motion.limbs import BONE, WORLD, TwoBoneIK
-from ....motion.stack import Inputs, Rig
+from ....motion.stack import Inputs
 from ...interface import object_fields, props, rows
 from ...settings.declare import STACK, STACK_VALUE, block, choice, flag, number, share, text, vector
 from .. import world_reader
@@ -15,6 +15,7 @@ PLACES = (
     ("OBJECT", "Armature", "In the armature's space"),
     ("BONE", "Bone", "In the frame of one of the character's bones"),
 )
+_ENDS = "effector", "pole"  # objects that a limb is led to
 # Settings that the solver has by the same names.
 _OF_SOLVER = ("allow_stretching", "start_stretch_ratio", "max_stretch_scale", "keep_end_rotation")
 POLES = (("BEND", "As It Bends", "The limb keeps the plane that it bends in"), *PLACES)
@@ -58,31 +59,27 @@ class Step(ItemStep):
         for other in (item.effector, item.pole):
             if other is not None:
                 world_reader.follow(self.obj, other)
-        self._has_effector, self._has_pole = item.effector is not None, item.pole is not None
-        pole_space = WORLD if self._has_pole else item.pole_space
-        effector_bone = -1 if self._has_effector else self._frame(rig, item.effector_space, item.effector_bone)
-        end = rig.bone(self.name, item.end_bone)
+        self._given = {what: getattr(item, what) is not None for what in _ENDS}
         own = {name: getattr(item, name) for name in _OF_SOLVER}
+        for what, given in self._given.items():
+            space = WORLD if given else getattr(item, f"{what}_space")
+            bone = rig.bone(self.name, getattr(item, f"{what}_bone")) if space == BONE else -1
+            own |= {f"{what}_space": space, f"{what}_bone": bone}
+        end = rig.bone(self.name, item.end_bone)
         # Where Blender keeps one of the limb's bones at its parent's tail:
         own["connected"] = any(is_held(self.obj, rig.name(bone)) for bone in (rig.parents[end], end) if bone >= 0)
-        own["effector_space"] = WORLD if self._has_effector else item.effector_space
-        own |= {"effector_bone": effector_bone, "pole_space": pole_space}
-        self.solver = TwoBoneIK(rig, end, self.name, pole_bone=self._frame(rig, pole_space, item.pole_bone), **own)
-
-    def _frame(self, rig: Rig, space: str, bone: str) -> int:
-        return rig.bone(self.name, bone) if space == BONE else -1
+        self.solver = TwoBoneIK(rig, end, self.name, **own)
 
     def read(self, reader, _pose) -> Inputs | None:
         now = self.now(reader)
         weight = now.weight
         if weight <= 0.0:
             return None
-        own, effector, pole = self.item, now.effector_location[:], now.pole_location[:]
-        if self._has_effector:
-            effector = reader.point(f"{self.name}, effector", own.effector, own.effector_target_bone)
-        if self._has_pole:
-            pole = reader.point(f"{self.name}, pole", own.pole, own.pole_target_bone)
-        return Inputs(weight=weight, world=reader.world, target=effector, pole=pole)
+        own, places = self.item, {what: getattr(now, f"{what}_location")[:] for what in _ENDS}
+        for what in (what for what in _ENDS if self._given[what]):
+            bone = getattr(own, f"{what}_target_bone")
+            places[what] = reader.point(f"{self.name}, {what}", getattr(own, what), bone)
+        return Inputs(weight=weight, world=reader.world, target=places["effector"], pole=places["pole"])
 
 
 class TwoBoneIKs(ListKind):
@@ -99,7 +96,7 @@ class TwoBoneIKs(ListKind):
         inner = rows(layout, keyed=True)
         inner.prop_search(item, "end_bone", obj.data, "bones")
         inner.prop(item, "weight", slider=True)
-        for what in ("effector", "pole"):
+        for what in _ENDS:
             object_fields(inner, item, what, f"{what}_target_bone")
             if getattr(item, what) is None:
                 inner.prop(item, f"{what}_space")
