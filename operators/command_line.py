@@ -29,6 +29,8 @@ from .shot import Progress, choose_range
 PROGRAM = "active_ragdoll"
 BONES = build.BONE_CHOICES
 LAST_FRAME = 1048574  # Blender's own
+WEIGHT = farm.number(float, 0.0, 1.0, "a weight is a number from 0 to 1")
+FRAME = farm.number(int, -LAST_FRAME, LAST_FRAME, f"a frame is a whole number from -{LAST_FRAME} to {LAST_FRAME}")
 
 
 class UsageError(Exception):
@@ -104,70 +106,41 @@ def _parser() -> _Parser:
     ):
         sub = commands.add_parser(name, help=text)
         sub.set_defaults(call=call)
-        sub.add_argument("file", metavar="FILE", help="a .blend, .glb, .gltf, .fbx or .bvh")
+        add = sub.add_argument
+        add("file", metavar="FILE", help="a .blend, .glb, .gltf, .fbx or .bvh")
         if call is not _info:
-            _add_options_of_character(sub)
+            add("--armature", metavar="NAME", help="the character; not needed where there is only one armature")
+            shown = ", ".join(preset[1] for preset in profiles.PRESETS)
+            add("--profile", metavar="FILE_OR_PRESET", help=f"settings from a .json, or of a preset: {shown}")
+            add("--bones", choices=BONES, help="which bones get a body (DEFORM); a ragdoll is then built anew")
+            add("--output", type=Path, metavar="OUT.blend", help="save the file there; without it nothing is saved")
         if call is _bake:
-            _add_options_of_bake(sub)
-        sub.add_argument("--report", type=Path, metavar="OUT.json", help=f"write {report} there")
+            add(
+                "--frames",
+                nargs=2,
+                type=FRAME,
+                metavar=("A", "B"),
+                help="what is baked (the shot); the simulation begins where the shot does",
+            )
+            farm.add_choice(sub)
+            add("--rotation", type=WEIGHT, metavar="W", help="rotation weight, 0 to 1")
+            add("--translation", type=WEIGHT, metavar="W", help="translation weight, 0 to 1")
+            add("--drive", choices=[law.identifier for law in drives.LAWS], help="what leads the bodies")
+            add("--space", choices=("WORLD", "JOINT"), help="led in the world, or each against its parent")
+            for parameter in drives.parameters():
+                name, shown, text = parameter.option
+                add(f"--{name}", type=float, metavar=shown, help=text, dest=parameter.setting)
+            add(
+                "--hit",
+                nargs=5,
+                action="append",
+                default=[],
+                metavar=("BONE", "FRAME", "X", "Y", "Z"),
+                help="an impulse [N s] on the middle of a bone's body at a frame; may be given more than once",
+            )
+        add("--report", type=Path, metavar="OUT.json", help=f"write {report} there")
     farm.add_commands(commands)
     return parser
-
-
-def _add_options_of_character(sub) -> None:
-    sub.add_argument("--armature", metavar="NAME", help="the character; not needed where there is only one armature")
-    sub.add_argument(
-        "--profile",
-        metavar="FILE_OR_PRESET",
-        help="settings from a .json, or of a preset: " + ", ".join(shown for _id, shown, _text in profiles.PRESETS),
-    )
-    sub.add_argument("--bones", choices=BONES, help="which bones get a body (DEFORM); a ragdoll is then built anew")
-    sub.add_argument(
-        "--output", type=Path, metavar="OUT.blend", help="save the file there; without it nothing is saved"
-    )
-
-
-def _add_options_of_bake(sub) -> None:
-    sub.add_argument(
-        "--frames",
-        nargs=2,
-        type=_frame,
-        metavar=("A", "B"),
-        help="what is baked (the shot); the simulation begins where the shot does",
-    )
-    farm.add_choice(sub)
-    sub.add_argument("--rotation", type=_weight, metavar="W", help="rotation weight, 0 to 1")
-    sub.add_argument("--translation", type=_weight, metavar="W", help="translation weight, 0 to 1")
-    sub.add_argument("--drive", choices=[law.identifier for law in drives.LAWS], help="what leads the bodies")
-    sub.add_argument("--space", choices=("WORLD", "JOINT"), help="led in the world, or each against its parent")
-    for parameter in drives.parameters():
-        name, shown, text = parameter.option
-        sub.add_argument(f"--{name}", type=float, metavar=shown, help=text, dest=parameter.setting)
-    sub.add_argument(
-        "--hit",
-        nargs=5,
-        action="append",
-        default=[],
-        metavar=("BONE", "FRAME", "X", "Y", "Z"),
-        help="an impulse [N s] on the middle of a bone's body at a frame; may be given more than once",
-    )
-
-
-def _weight(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not 0.0 <= value <= 1.0:
-        raise argparse.ArgumentTypeError(f"a weight is a number from 0 to 1, not '{text}'")
-    return value
-
-
-def _frame(text: str) -> int:
-    value = int(text)
-    if abs(value) > LAST_FRAME:
-        raise argparse.ArgumentTypeError(f"Blender's frames go from -{LAST_FRAME} to {LAST_FRAME}, not to {text}")
-    return value
 
 
 # ---- the commands ---------------------------------------------------------------------------------------------------
@@ -261,23 +234,18 @@ def _info(options) -> None:
     if not armatures:
         print("no armature")
     for obj in armatures:
-        print(_described(obj))
-        if obj.active_ragdoll.is_ragdoll:
-            found[obj.name] = _diagnosis(obj, obj.active_ragdoll.scene or scene)
+        action, settings = obj.animation_data.action if obj.animation_data else None, obj.active_ragdoll
+        motion, ragdoll = "no action", "no ragdoll"
+        if action is not None:
+            motion = "action '{}', frames {:.6g} to {:.6g}".format(action.name, *action.frame_range)
+        if settings.is_ragdoll:
+            weights = f"weights {settings.rotation_weight:.3g}/{settings.translation_weight:.3g}"
+            counts = f"{len(settings.parts)} bodies, {reports.joints(settings)} joints"
+            ragdoll = f"ragdoll {settings.state}, {counts}, {weights}"
+        print(f"armature '{obj.name}': {len(obj.data.bones)} bones, {motion}, {ragdoll}")
+        if settings.is_ragdoll:
+            found[obj.name] = _diagnosis(obj, settings.scene or scene)
     _report(options, {"diagnosis": found})
-
-
-def _described(obj) -> str:
-    """A character in a line: its bones, action and ragdoll."""
-    action, settings = obj.animation_data.action if obj.animation_data else None, obj.active_ragdoll
-    motion, ragdoll = "no action", "no ragdoll"
-    if action is not None:
-        motion = "action '{}', frames {:.6g} to {:.6g}".format(action.name, *action.frame_range)
-    if settings.is_ragdoll:
-        weights = f"weights {settings.rotation_weight:.3g}/{settings.translation_weight:.3g}"
-        counts = f"{len(settings.parts)} bodies, {reports.joints(settings)} joints"
-        ragdoll = f"ragdoll {settings.state}, {counts}, {weights}"
-    return f"armature '{obj.name}': {len(obj.data.bones)} bones, {motion}, {ragdoll}"
 
 
 # ---- files and characters -------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ told in the lines that the specification reads from a task's output: `openjd_pro
 """
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -44,7 +45,7 @@ def add_commands(commands) -> None:
     kind.add_argument("--bake", dest="kind", action="store_const", const="bake", help="to keyframes (the default)")
     kind.add_argument("--cache", dest="kind", action="store_const", const="cache", help="keep it as Blender's cache")
     sub.add_argument("--render", action="store_true", help="render the results, too")
-    sub.add_argument("--chunk", type=_count, metavar="N", help="frames that one task renders; all without it")
+    sub.add_argument("--chunk", type=COUNT, metavar="N", help="frames that one task renders; all without it")
     add_choice(sub)
     sub.set_defaults(call=write_job, kind="bake", refuse=sub.error)
 
@@ -62,12 +63,19 @@ def add_commands(commands) -> None:
     sub.set_defaults(call=write_report)
 
 
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"a number of frames is 1 or more, not {text}")
-    return value
+def number(kind: type, low: float, high: float, what: str):
+    """What reads the number of an option; `what` says between which bounds it has to be."""
 
+    def read(text: str):
+        with contextlib.suppress(ValueError):
+            if low <= (value := kind(text)) <= high:
+                return value
+        raise argparse.ArgumentTypeError(f"{what}, not '{text}'")
+
+    return read
+
+
+COUNT = number(int, 1, math.inf, "a number of frames is 1 or more")
 
 # Options of what a bake writes: name, values with the default first, text. Without values it is a switch.
 CHOICE = (
@@ -90,7 +98,7 @@ def add_choice(sub) -> None:
     for name, values, text in CHOICE:
         how = {"choices": values, "default": values[0]} if values else {"action": "store_true"}
         sub.add_argument(f"--{name}", help=text, **how)
-    sub.add_argument("--loop", type=_count, default=0, metavar="N", help="a cycle, closed over its last N frames")
+    sub.add_argument("--loop", type=COUNT, default=0, metavar="N", help="a cycle, closed over its last N frames")
 
 
 def choice_of(options) -> bake.Choice:

@@ -48,7 +48,7 @@ def two_armatures(fresh_scene, tmp_path) -> Path:
         (["bake", "x.blend", "--frames", "9", "9"], "--frames 9 9: the first must come before the last"),
         (["bake", "x.blend", "--frames", "1", "99999999999"], "99999999999"),
         (["bake", "x.blend", "--frames", "-99999999999", "1"], "99999999999"),
-        (["bake", "x.blend", "--frames", "1", "2.5"], "invalid"),
+        (["bake", "x.blend", "--frames", "1", "2.5"], "a whole number"),
         (["bake", "x.blend", "--rotation", "1.5"], "a weight is a number from 0 to 1, not '1.5'"),
         (["bake", "x.blend", "--translation", "nan"], "not 'nan'"),
         (["bake", "x.blend", "--bones", "SOME"], "invalid choice: 'SOME'"),

@@ -161,19 +161,20 @@ class Hits(Effect):
     def __init__(self, run, scene) -> None:
         """Make sure that there is an impulse spring wherever a hit acts."""
 
-        self.characters: list[CharacterHits] = []
+        self.by_name: dict[str, CharacterHits] = {}
         self._acted = False  # in the last step
         for character in run.characters:
             if not character.obj.active_ragdoll.muted:
                 STATE.warnings[character.name] = []
-                self.characters.append(CharacterHits(character, scene))
+                self.by_name[character.name] = CharacterHits(character, scene)
 
     def before_joints(self, run, scene, bind) -> None:
         """Switch all springs off and put the hitters at their points on the bodies, where springs get their frames."""
-        for own in self.characters:
+        for own in self.by_name.values():
             for hitter in own.hitters:
                 hitter.acting = False
-                matrix = _moved_to(bind[hitter.row], hitter.point)
+                matrix = bind[hitter.row].copy()
+                matrix[:3, 3] += matrix[:3, :3] @ hitter.point
                 hitter.place = matrix[:3, 3]
                 put(run, hitter.obj, matrix)
             # Unused ones as well.
@@ -183,15 +184,15 @@ class Hits(Effect):
 
     def read(self, run, scene, character, settings, edited: bool) -> None:
         """Read the settings again after an edit; invalid hits are left out with a warning."""
-        for own in self.characters:
-            if edited and scene.frame_current > run.first and own.character is character:
-                read_character(own, scene, leave_out=True)
-                if any(_hitter_of(own, *point) is None for point in _acting_points(own)):
-                    STATE.warn(character.name, "What was set in mid-shot acts from the next start of the shot on")
+        own = self.by_name.get(character.name)
+        if own is not None and edited and scene.frame_current > run.first:
+            read_character(own, scene, leave_out=True)
+            if any(_hitter_of(own, *point) is None for point in _acting_points(own)):
+                STATE.warn(character.name, "What was set in mid-shot acts from the next start of the shot on")
 
     def step(self, run, scene, seconds: float, substeps: int) -> None:
         """Set springs, hitters and the factors of the weights."""
-        acting = [own for own in self.characters if own.acts]
+        acting = [own for own in self.by_name.values() if own.acts]
         if not acting and not self._acted:
             return
         self._acted = bool(acting)
@@ -204,7 +205,7 @@ class Hits(Effect):
 
     def impulses_on(self, run, character, frame: int) -> list:
         """The impulses on a character in the step from a frame to the next, each [3] [N s], world."""
-        own = next((own for own in self.characters if own.character is character), None)
+        own = self.by_name.get(character.name)
         if own is None or not own.hits:
             return []
         scene = run.graph.scene
@@ -215,7 +216,7 @@ class Hits(Effect):
 
     def finish(self, run) -> None:
         """Switch all springs off."""
-        for hitter in [hitter for own in self.characters for hitter in own.hitters if hitter.acting]:
+        for hitter in [hitter for own in self.by_name.values() for hitter in own.hitters if hitter.acting]:
             hitter.acting = False
             try:
                 _drive_spring(run, hitter.obj, 0.0)
@@ -366,13 +367,6 @@ def _make_hitter(obj, scene, part, blow: bool):
         setattr(constraint, f"use_spring_{axis}", True)
         setattr(constraint, f"spring_damping_{axis}", 0.0)
     return hitter
-
-
-def _moved_to(matrix, point) -> np.ndarray:
-    """A body's matrix [4, 4] moved to a point [3] in its own frame."""
-    result = np.array(matrix, dtype=float)
-    result[:3, 3] += result[:3, :3] @ point
-    return result
 
 
 def _drive_spring(run, hitter, stiffness: float) -> None:

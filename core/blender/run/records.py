@@ -283,7 +283,7 @@ def push_at(obj, scene, frame: int, legs) -> tuple[str, Push]:
 def _pull(run, character, legs) -> complex:
     """Acceleration with which the hip follows its masses, which something holds off their place [m/s^2]."""
     rows = character.rows
-    hits = next((own for own in run.effect("hits").characters if own.character is character), None)
+    hits = run.effect("hits").by_name.get(character.name)
     driven = np.maximum(*run.weights())[rows].tolist()
     borne = [weight for bone, weight in zip(character.bone_names, driven, strict=True) if bone in legs]
     if run.frame <= run.first or min(borne, default=0.0) < 0.1 or (hits is not None and hits.factors.min() < 1.0):

@@ -183,22 +183,14 @@ def remembers(what: str, name: str, armature: str = ""):
         found = getattr(self, what)
         setattr(self, name, found.name if found is not None else "")
         if armature:
-            setattr(self, armature, _made_for(found, self.id_data))
+            # Another armature that plays it, as after importing a clip; none if the character itself does.
+            playing = [o for o in armatures(bpy.data.objects) if o.animation_data and o.animation_data.action == found]
+            others = [o for o in playing if o.data != self.id_data.data]
+            made_for = others[0] if found is not None and others and self.id_data not in playing else None
+            setattr(self, armature, made_for)
         POSES.update(self, context)
 
     return chosen
-
-
-def _made_for(action, owner):
-    """Another armature that plays an action, as after importing a clip; None, too, if the character itself does."""
-    if action is None or _plays(owner, action):
-        return None
-    others = (o for o in armatures(bpy.data.objects) if o.data != owner.data and _plays(o, action))
-    return next(others, None)
-
-
-def _plays(obj, action) -> bool:
-    return obj.animation_data is not None and obj.animation_data.action == action
 
 
 def _is_armature(_self, obj) -> bool:

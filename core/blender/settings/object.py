@@ -185,14 +185,9 @@ class ActiveRagdollScene(bpy.types.PropertyGroup):
 
 
 def take_registries() -> None:
-    """Declare what the laws of drives and the kinds of entries have as settings; before classes are registered."""
-    _declare_drives()
+    """Declare what the kinds of entries and the laws of drives have as settings; before classes are registered."""
     made = {name: own for kind in entries.kinds() for name, own in kind.declared().items()}
     declare.declare_in(MotionStack, made | {"motion_order": items(ActiveRagdollMotionKind)})
-
-
-def _declare_drives() -> None:
-    """Declare the choice between the laws and their parameters, of characters and of bones."""
     laws = [(law.identifier, law.label, law.description) for law in drives.LAWS]
     own = {"drive": choice("Drive", laws, laws[0][0], needs=REBUILD)}
     factors = {}

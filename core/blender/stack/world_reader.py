@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 import bpy
 import numpy as np
@@ -82,32 +83,30 @@ def tidy(scene) -> None:
             hidden.collection.objects.unlink(other)
 
 
+@dataclass
 class WorldReader:
     """Reads world matrices for one character at one frame.
 
     Attributes:
         settings: the character's, with their values at the frame. world: the character's own world matrix [4, 4].
-        matrices: of its bones in the pose that the stack began with, armature space, Blender's order [n, 4, 4].
-        frame: the frame of that pose. seconds, seconds_per_frame: time of the frame.
+        seconds, seconds_per_frame: time of the frame.
     """
 
-    def __init__(
-        self, scene, obj, now, matrices, frame: float, memory: dict, playing: bool, posed: Callable, keyed=False
-    ) -> None:
-        """Read the character's own matrices.
+    scene: bpy.types.Scene
+    obj: bpy.types.Object
+    now: bpy.types.Object  # its evaluated source
+    matrices: np.ndarray  # of its bones as they come into the stack [n, 4, 4], armature space, Blender's order
+    frame: float  # of that pose
+    memory: dict  # what was read at this frame before from things that physics moves
+    playing: bool  # it is rewritten
+    posed: Callable  # gives world matrix and bone matrices of another character that only its own stack moves
+    keyed: bool = False  # a setting of the character is animated
 
-        Args:
-            now: the evaluated source. matrices: of its bones in armature space [n, 4, 4].
-            memory: what was read at this frame before from things that physics moves; rewritten while `playing`.
-            posed: gives world matrix and bone matrices of another character that only its own stack moves.
-            keyed: whether a setting of the character is animated.
-        """
-        self.scene, self.obj, self.matrices, self.frame = scene, obj, matrices, frame
-        self.world = array_of(now.matrix_world)
-        self.seconds_per_frame = scene.render.fps_base / scene.render.fps
-        self.seconds = frame * self.seconds_per_frame
-        self._memory, self._playing, self._posed, self._keyed = memory, playing, posed, keyed
-        self.settings = at_frame.owner(obj, keyed).active_ragdoll
+    def __post_init__(self) -> None:
+        self.world = array_of(self.now.matrix_world)
+        self.seconds_per_frame = self.scene.render.fps_base / self.scene.render.fps
+        self.seconds = self.frame * self.seconds_per_frame
+        self.settings = at_frame.owner(self.obj, self.keyed).active_ragdoll
 
     @contextmanager
     def at(self, frame: int) -> Iterator["WorldReader"]:
@@ -119,15 +118,15 @@ class WorldReader:
         hidden.frame_set(frame)
         try:
             now = source.evaluated(self.obj)
-            yield WorldReader(self.scene, self.obj, now, pose_matrices(now), frame, {}, False, self._posed, self._keyed)
+            yield replace(self, now=now, matrices=pose_matrices(now), frame=frame, memory={}, playing=False)
         finally:
             hidden.frame_set(self.frame)
 
     def remembered(self, key, read):
         """The result of `read` while the shot is played; on a jump to the frame, the result of back then."""
-        if self._playing or key not in self._memory:
-            self._memory[key] = read()
-        return self._memory[key]
+        if self.playing or key not in self.memory:
+            self.memory[key] = read()
+        return self.memory[key]
 
     def matrix(self, name: str, obj, bone: str = "") -> np.ndarray:
         """World matrix [4, 4] of an object or of one of its bones.
@@ -156,7 +155,7 @@ class WorldReader:
             return _world_of(obj.evaluated_get(hidden.view_layers[0].depsgraph), bone)
         own = obj.active_ragdoll
         if own.source is not None and (own.muted or not own.is_ragdoll):  # not moved by physics
-            return _bone_of(obj, bone, *self._posed(obj))
+            return _bone_of(obj, bone, *self.posed(obj))
         if is_carried(obj):
             return self._carried(obj, hidden)
         return self.remembered((obj.name, bone), lambda: _world_of(obj.evaluated_get(depsgraph_of(self.scene)), bone))

@@ -185,8 +185,12 @@ def _factors(obj, applied) -> tuple[float, dict]:
 
 
 def _lengths(owner) -> list[tuple]:
-    """Settings that are lengths in the armature's own units, of a character or a bone, as `declare.walk` has them."""
-    return [one for one in declare.walk(owner.active_ragdoll) if one[2].own_units and _space(*one[:2]) != "WORLD"]
+    """Settings that are lengths in the armature's own units, of a character or a bone, as `declare.walk` has them.
+
+    Their space is stated beside them; that of a bone where none is.
+    """
+    lengths = (one for one in declare.walk(owner.active_ragdoll) if one[2].own_units)
+    return [one for one in lengths if getattr(one[0], f"{one[1].partition('_')[0]}_space", "BONE") != "WORLD"]
 
 
 def _left_alone(obj, curves) -> list[str]:
@@ -198,11 +202,6 @@ def _left_alone(obj, curves) -> list[str]:
         names |= {bone.name for c in bone.constraints if c.type in _WITH_LENGTHS and not c.mute}
     text = "check what drivers, F-curve modifiers and constraints say of lengths, which do not scale along, of "
     return [text + ", ".join(sorted(names))] if names else []
-
-
-def _space(group, name: str) -> str:
-    """The space that a setting of lengths counts in; that of a bone where it says none."""
-    return getattr(group, f"{name.partition('_')[0]}_space", "BONE")
 
 
 def _curves(obj, by_path: dict) -> list[tuple]:

@@ -72,7 +72,10 @@ def situation(obj, scene) -> Situation:
         excess[row] = beyond.max()
     if settings.self_collision:
         shapes = [joined(own, own[0].axes) if len(own) > 1 else own[0] for own in pieces]
-        standing["overlaps"] = diagnosis.overlaps(shapes, parents, _told_apart(settings))
+        row = {part.body: i for i, part in enumerate(parts)}
+        joints = filter(None, (helper.rigid_body_constraint for helper in settings.collection.all_objects))
+        pairs = [(row.get(joint.object1), row.get(joint.object2)) for joint in joints if joint.disable_collisions]
+        standing["overlaps"] = diagnosis.overlaps(shapes, parents, [pair for pair in pairs if None not in pair])
     return Situation(
         **standing,
         excess=excess,
@@ -193,15 +196,6 @@ def _outside(obj, parts, pieces) -> list[int]:
         if (corners.min(axis=0) > points.max(axis=0)).any() or (corners.max(axis=0) < points.min(axis=0)).any():
             found.append(i)
     return found
-
-
-def _told_apart(settings) -> set:
-    """Pairs of bodies that a constraint of the ragdoll keeps from colliding."""
-    row = {part.body: i for i, part in enumerate(settings.parts)}
-    helpers = settings.collection.all_objects if settings.collection else ()
-    constraints = [c for c in (helper.rigid_body_constraint for helper in helpers) if c and c.disable_collisions]
-    pairs = [(row.get(constraint.object1), row.get(constraint.object2)) for constraint in constraints]
-    return {(min(pair), max(pair)) for pair in pairs if None not in pair}
 
 
 # ---- the shot -------------------------------------------------------------------------------------------------------

@@ -94,12 +94,6 @@ def _values(group, fields: dict, owner: str) -> dict:
     return result
 
 
-def _stored(value):
-    """A value as its property takes it: points as a text."""
-    is_points = isinstance(value, list) and (not value or isinstance(value[0], list))
-    return (json.dumps(value) if value else "") if is_points else value
-
-
 # ---- from a character -----------------------------------------------------------------------------------------------
 def collect(obj) -> Profile:
     """Everything set on a character, whether it has a ragdoll or not.
@@ -133,11 +127,10 @@ def anatomical_frames(obj, anatomy) -> np.ndarray:
     """Rotations (w, x, y, z) from the bones' frames to the anatomical frames of their joints [n, 4]; nan if unknown."""
     pose = BindPose(obj, np.eye(4))
     result = np.full((len(pose.names), 4), np.nan)
-    directions = axes.limb_directions(anatomy, pose.parents, pose.heads, pose.tails)
-    own = axes.character_axes(anatomy, pose.heads, directions)
+    bind = axes.bind_of(anatomy, pose.parents, pose.heads, pose.tails)
     for i, role in enumerate(anatomy.roles):
-        if own is not None and role not in NO_PART:
-            frame = axes.joint_frame(i, anatomy, pose.parents, pose.heads, directions, own).rotation
+        if bind is not None and role not in NO_PART:
+            frame = bind.joint_frame(i).rotation
             result[i] = quaternion.from_matrix(pose.matrices[i, :3, :3].T @ frame)
     return result
 
@@ -264,7 +257,9 @@ def _write(obj, wanted) -> int:
             for group, settings in wanted:
                 for key, value in settings.items():
                     name = _ATTRIBUTES.get(key, key)
-                    old, value = getattr(group, name), _stored(value)
+                    old = getattr(group, name)
+                    if name in POINTS:
+                        value = json.dumps(value) if value else ""
                     old = list(old) if isinstance(value, list) else old
                     if _differ(old, value):
                         written.append((group, name, old))

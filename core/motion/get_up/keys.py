@@ -276,7 +276,7 @@ class Author:
         """From lying on the back, or sitting, to half kneeling."""
         own, room = self.own, self.room
         trunk, arm, leg, wide = own.trunk, own.arm, own.leg, own.shoulder
-        foot = 0.46 * leg
+        foot = 0.6 * leg  # nearer, hips fold to where their joints end
         legs = self.pair((foot, own.hips * 1.2, room.sole), (0, 0.2, 1), lambda s: turned(6 * s))
         arms = self.pair((0.8 * arm - trunk, wide + 0.3 * arm, room.palm), (-0.4, 1, 0.3), lambda s: self.palm(s, 180))
         keys = [] if sitting else [self.key("knees up", 0.9, (0, 0, room.back), (-88, -80, -52), legs, arms)]
@@ -293,7 +293,7 @@ class Author:
             lambda s: self.hanging(s, turned(0, -60)),
         )
         legs = [(end, (1, 0.3 * s, 0.4), delta) for (end, _pole, delta), s in zip(legs, (1, -1), strict=True)]
-        keys.append(self.key("squat", 0.85, (foot - 0.3 * leg, 0, 0.48 * leg), (14, 46, 14), legs, arms))
+        keys.append(self.key("squat", 0.85, (foot - 0.3 * leg, 0, 0.6 * leg), (3, 46, 14), legs, arms))
         z = 0.74 * leg + room.sole
         arms = self.pair((foot, wide + 0.25 * arm, z), (-1, 0.5, 0), lambda s: self.hanging(s, turned(0, -35)))
         keys.append(self.key("rise", 0.6, (foot - 0.13 * leg, 0, z), (28, 46, 22), legs, arms))

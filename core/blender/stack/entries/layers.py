@@ -201,8 +201,9 @@ class Layers(FromSettings, LayerStack):
             source = self._poses_source(place, layer)
         else:
             source = self._space_source(layer.blend_space, aim=layer.source == "AIM_OFFSET")
-        if clip is not None and layer.only_keyed:
-            mask = without_unkeyed(mask, clip, library.rig.skeleton)
+        if clip is not None and layer.only_keyed and clip.unanimated:
+            moved = np.isin(library.rig.skeleton.names, clip.unanimated, invert=True).astype(float)
+            mask = moved if mask is None else mask * moved
         if layer.source == "AIM_OFFSET":
             return Layer(layer.name, source, "ADDITIVE_MESH", mask)
         return Layer(layer.name, source, layer.mode, mask, library.base(layer) if layer.mode != "OVERRIDE" else None)
@@ -285,15 +286,6 @@ def _of_roles(layer, library) -> np.ndarray:
     if not mask.any():
         raise RagdollError(f"no bone was recognised as {', '.join(sorted(layer.mask_roles)) or 'any role'}")
     return mask
-
-
-def without_unkeyed(mask: np.ndarray | None, clip, skeleton) -> np.ndarray | None:
-    """The mask, with 0 on bones that the clip does not move."""
-    if not clip.unanimated:
-        return mask
-    still = set(clip.unanimated)
-    moved = np.array([name not in still for name in skeleton.names], dtype=float)
-    return moved if mask is None else mask * moved
 
 
 class PoseLayersKind(Kind):

@@ -49,12 +49,12 @@ class Leg(ItemStep):
         self.solver = LegStabilizer(rig, foot, item.bones_count, self.name, **more)
         self._bones = [rig.name(bone) for bone in self.solver.bones]
 
-    def read(self, reader, _pose) -> Inputs | None:
+    def weight(self, reader) -> float:
+        """How far the foot is put back at the frame."""
         now = self.now(reader)
-        weight = now.ik_weight
-        if weight > 0.0 and now.off_while_limp:
-            weight *= reader.remembered(("strength", self.name), lambda: strength(self.obj, self._bones))
-        return Inputs(weight=weight) if weight > 0.0 else None
+        if now.ik_weight <= 0.0 or not now.off_while_limp:
+            return max(now.ik_weight, 0.0)
+        return now.ik_weight * reader.remembered(("strength", self.name), lambda: strength(self.obj, self._bones))
 
 
 class AllLegs(Step):
@@ -65,11 +65,10 @@ class AllLegs(Step):
     def __init__(self, legs: list[Leg]) -> None:
         self._legs = legs
 
-    def read(self, reader, pose) -> Inputs | None:
-        found = [leg.read(reader, pose) for leg in self._legs]
-        for leg, inputs in zip(self._legs, found, strict=True):
-            leg.solver.ik_weight = inputs.weight if inputs is not None else 0.0
-        return Inputs() if any(inputs is not None for inputs in found) else None
+    def read(self, reader, _pose) -> Inputs | None:
+        for leg in self._legs:
+            leg.solver.ik_weight = leg.weight(reader)
+        return Inputs() if any(leg.solver.ik_weight > 0.0 for leg in self._legs) else None
 
     def apply(self, rig, pose, inputs, _state, _seconds) -> tuple:
         """See `Step.apply`."""
