@@ -324,7 +324,9 @@ def _angle(mode: str) -> keyframes.Deviation:
 def _added(mode: str, values: NDArray, under: NDArray) -> NDArray:
     """What NLA's *Combine* has to add to rotation channels [f, rows, channels] for them to become the values."""
     if mode == "QUATERNION":
-        return keyframes.rotation_channels(mode, quaternion.multiply(quaternion.conjugate(under), values))
+        # Blender takes the angle of what is added from its w alone; keys that are interpolated are not of length 1.
+        turns = quaternion.normalize(quaternion.multiply(quaternion.conjugate(under), values))
+        return keyframes.rotation_channels(mode, turns)
     return values - under
 
 
