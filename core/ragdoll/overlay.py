@@ -425,7 +425,7 @@ def look_at_lines(positions, forwards, references, limits, target, length: float
     for position, forward, reference, limit in zip(positions, forwards, references, limits, strict=True):
         if limit <= 0.0:
             continue
-        turn = quaternion.shortestarc(BONE, reference)
+        turn = quaternion.shortest_arc(BONE, reference)
         cone = position + quaternion.rotate(turn, cone_edges([-limit] * 3, [limit] * 3, 0.5 * length))
         angle = np.arctan2(np.linalg.norm(np.cross(forward, reference)), forward @ reference)
         ends.append(cone)
