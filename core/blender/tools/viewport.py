@@ -11,6 +11,7 @@ import numpy as np
 from mathutils import Vector
 from mathutils.geometry import intersect_line_plane
 
+from ...anatomy.roles import FOOT, HAND
 from ...errors import RagdollError
 from ...motion.components import unit
 from ...motion.look_at.chain import PARENT
@@ -19,12 +20,15 @@ from ...ragdoll import overlay
 from ..interface import characters
 from ..physics import body_objects, world
 from ..physics.joint_objects import joint_frames
-from ..rig.armature import armatures, array_of, pose_matrices, rigid, selected, values_of
+from ..rig.armature import anatomy_of, armatures, array_of, pose_matrices, rigid, selected, values_of
 from ..rig.skinning import is_deformed_by
+from ..run import records
 from ..runtime import STATE, state_of
+from ..stack import pose_stack
 
 HIT, BLAST, ATTACHED = (1.0, 0.45, 0.1), (1.0, 0.8, 0.2), (0.95, 0.35, 0.85)
 SIMULATED, BESIDE = (0.2, 1.0, 0.85, 0.9), 1e-3  # bones beside baked ones; heights that these are elsewhere by
+PLAN, STANDS, CROSS = (0.45, 0.85, 0.35), 2e-3, 0.03  # of the way up; of the height: a limb that moves less; its mark
 DIM, BRIGHT, LOOSE = 0.45, 1.0, 0.35  # opacity of the active hit at least, of one that acts; of what is not held
 FADE = 12.0  # [frames] in which hits fade before and after they act
 UP = (0.0, 0.0, 1.0)
@@ -280,6 +284,30 @@ def simulated_bones(obj, scene, depsgraph) -> overlay.Lines | None:
     off = np.linalg.norm(simulated - baked, axis=2).max(axis=1) > BESIDE * settings.height
     drawn = np.concatenate([simulated[off], np.stack([baked[off, 1], simulated[off, 1]], axis=1)])
     return _lines([(drawn, SIMULATED, False)])
+
+
+def plan_lines(obj, scene) -> overlay.Lines | None:
+    """The planned way up at a frame: figures at its key postures, the way of the hips, crosses where limbs stand.
+
+    None where there is no such plan.
+    """
+    parts, record = obj.active_ragdoll.parts, records.record_of(obj, scene.frame_current)
+    passage = record.passage(scene.frame_current) if record is not None else None
+    if passage is None or passage.planned is None or not passage.keys:
+        return None
+    rig, anatomy, bodies = pose_stack.of(obj).rig, anatomy_of(obj), {part.bone for part in parts}
+    places = passage.planned.poses.model(rig.skeleton)[0] @ passage.place[:3, :3].T + passage.place[:3, 3]
+    bones = [bone for bone in obj.data.bones if bone.parent is not None and bone.parent.name in bodies]
+    rows, above = np.array([[rig.index[bone.name], rig.index[bone.parent.name]] for bone in bones]).T
+    at = np.rint(np.multiply(passage.keys, passage.fps)).astype(int)
+    figures = np.stack([places[at][:, above], places[at][:, rows]], axis=2)
+    ends = [int(rig.skeleton.from_level[row]) for row, role in enumerate(anatomy.roles) if role in (FOOT, HAND)]
+    stand = np.linalg.norm(np.diff(places[at][:, ends], axis=0), axis=-1) < STANDS * obj.active_ragdoll.height
+    arms = CROSS * obj.active_ragdoll.height * np.array([[(1, 1, 0), (-1, -1, 0)], [(1, -1, 0), (-1, 1, 0)]])
+    crosses = (places[at[1:]][:, ends][stand][:, None, None] + arms).reshape(-1, 2, 3)
+    drawn = np.concatenate([figures.reshape(-1, 2, 3), overlay.polyline(places[:, rig.index[parts[0].bone]]), crosses])
+    strong = np.arange(len(drawn)) >= figures.shape[0] * figures.shape[1]
+    return _lines(drawn, np.where(strong[:, None], (*PLAN, BRIGHT), (*PLAN, LOOSE)), strong)
 
 
 # ---- look-at chains -------------------------------------------------------------------------------------------------
