@@ -10,7 +10,7 @@ Bones above the simulated ones (a root bone on the floor, a control) carry the o
 once, and the bones below them keep theirs. Otherwise a hip would fly in an arc around a root that turns.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -42,6 +42,7 @@ class Passage:
     planned: Clip | None = None  # what is played instead of the animation, made for the place where the character lies
     # the armature object's matrix [4, 4] that the planned motion is relative to; after it the animation goes by `move`
     place: np.ndarray | None = None
+    keys: list = field(default_factory=list)  # when it goes through the plan's key postures [s]
 
     def seconds(self, frame: float) -> float:
         """Time since the beginning [s], at the frame rate that was then."""
