@@ -90,7 +90,8 @@ class ACTIVE_RAGDOLL_OT_remove(Operator, bpy.types.Operator, requires=(interface
     @classmethod
     def why_not(cls, context):
         """Bodies whose character was deleted need no armature."""
-        return "" if built.orphans(context.scene) else super().why_not(context)
+        text = super().why_not(context)
+        return text and ("" if built.orphans(context.scene) else text)
 
     def act(self, context, _obj):
         by_scene = {context.scene: []} if built.orphans(context.scene) else {}

@@ -217,10 +217,9 @@ class ACTIVE_RAGDOLL_PT_blend_spaces(Part, bpy.types.Panel, parent="motion"):
             button.what, button.space = "SAMPLES", name
 
 
-IN_SPACE = {"parent": "blend_spaces", "needed": "blend_spaces"}
-
-
-class ACTIVE_RAGDOLL_PT_blend_axes(Part, bpy.types.Panel, label="Axes and Inputs", **IN_SPACE):
+class ACTIVE_RAGDOLL_PT_blend_axes(
+    Part, bpy.types.Panel, label="Axes and Inputs", parent="blend_spaces", needed="blend_spaces"
+):
     """Axes, inputs and synchronisation of the active blend space"""
 
     def fill(self, _context, obj, column):

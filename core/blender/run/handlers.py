@@ -9,7 +9,7 @@ from bpy.app.handlers import persistent
 
 from ...errors import RagdollError, unforeseen
 from ..physics import built, view_layers, world
-from ..physics.remove import drop_source_scene, interrupt
+from ..physics.remove import drop_source_scenes, interrupt
 from ..runtime import STATE
 from ..settings import saved
 from ..stack import pose_stack
@@ -405,7 +405,7 @@ def after_load(_file=None) -> None:
     saved.restore_overrides()
     saved.bring_up()
     reconcile.mend()
-    drop_source_scene(None)  # those of scenes that were deleted, when there was nothing left to remove
+    drop_source_scenes()  # those of scenes that were deleted, when there was nothing left to remove
 
 
 @_handler

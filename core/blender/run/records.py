@@ -95,11 +95,8 @@ def _unpacked(data: list, kind: str = "<f8") -> np.ndarray:
 
 def _poses_to(poses: LocalPose) -> list:
     """Poses [f, n] of single precision: each array as its first frame, and the frames of the bones that move."""
-    found = []
-    for array in vars(poses).values():
-        rows = np.flatnonzero((array != array[:1]).any(axis=(0, 2)))
-        found.append([_packed(array[0], "<f4"), rows.tolist(), _packed(array[:, rows], "<f4")])
-    return found
+    moving = [(array, np.flatnonzero((array != array[:1]).any(axis=(0, 2)))) for array in vars(poses).values()]
+    return [[_packed(array[0], "<f4"), rows.tolist(), _packed(array[:, rows], "<f4")] for array, rows in moving]
 
 
 def _poses_from(data: list) -> LocalPose:
@@ -112,7 +109,7 @@ def _poses_from(data: list) -> LocalPose:
 
 
 def _passage_to(passage: Passage) -> dict:
-    data = {name: getattr(passage, name) for name in ("frame", "fps", "action", "duration")}
+    data = {name: getattr(passage, name) for name in ("frame", "fps", "action", "duration", "keys")}
     data["rotation"], data["shift"] = _packed(passage.move.rotation), _packed(passage.move.shift)
     data["carriers"] = [int(bone) for bone in passage.carriers]
     data["lowest"] = [_packed(passage.lowest[0]), passage.lowest[1]] if passage.lowest is not None else None
@@ -129,6 +126,7 @@ def _passage_from(data: dict) -> Passage:
     more = {name: data[name] for name in ("frame", "fps", "action", "duration")}
     if data["lowest"] is not None:
         more["lowest"] = (_unpacked(data["lowest"][0]).astype(int), data["lowest"][1])
+    more["keys"] = data.get("keys", [])
     if "planned" in data:
         more["planned"] = Clip("Get Up", (), data["fps"], _poses_from(data["planned"]))
         more["place"] = _unpacked(data["place"])
