@@ -94,15 +94,6 @@ def _hold_where(values: NDArray, undefined: NDArray) -> NDArray:
     return np.take_along_axis(values, np.where(last < 0, first, last), axis=0)
 
 
-def euler_to_quaternion(angles: NDArray, order: str) -> NDArray:
-    """Quaternions (w, x, y, z), shape [..., 4], of Euler angles [rad] about X, Y and Z, shape [..., 3]."""
-    result = None
-    for axis in _euler_axes(order)[:3]:
-        turn = quaternion.from_axis_angle(np.eye(3)[axis], angles[..., axis])
-        result = turn if result is None else quaternion.multiply(turn, result)
-    return result
-
-
 def axis_angle_from_quaternion(quaternions: NDArray, reference: NDArray | None = None) -> NDArray:
     """Angle [rad] and unit axis (angle, x, y, z) [f, bones, 4] without jumps, of quaternions without sign flips.
 
@@ -149,7 +140,10 @@ def rotations(mode: str, channels: NDArray) -> NDArray:
         return channels
     if mode == "AXIS_ANGLE":
         return quaternion.from_axis_angle(channels[..., 1:], channels[..., 0])
-    return euler_to_quaternion(channels, mode)
+    result = quaternion.identity(channels.shape[:-1])
+    for axis in _euler_axes(mode)[:3]:
+        result = quaternion.multiply(quaternion.from_axis_angle(np.eye(3)[axis], channels[..., axis]), result)
+    return result
 
 
 # ---- which keys are needed ------------------------------------------------------------------------------------------

@@ -53,13 +53,18 @@ def plane_of_joints(heads: np.ndarray, parents: np.ndarray, size: float):
         return none
     # A body's joint, and the mean joint of all that hangs on it [m, 2, 3]: twins at one place differ in the second.
     features = np.stack([heads, subtree_means(heads, parents)], axis=1)
-    best, most = none, 0
+    best, most, rows = none, 0, np.arange(count)
     for normal in np.eye(3):
         along = heads @ normal
         # The plane goes through the joints of the trunk, or half-way between the outermost ones.
         middles = (float(np.median(along)), float(along.min() + along.max()) / 2.0, float(along[0]))
         for offset in dict.fromkeys(middles):
-            twins = _counterparts(features, normal, offset, TOLERANCE * size)
+            distance = np.linalg.norm(features[:, None] - reflect(features, normal, offset)[None], axis=3)
+            # What hangs on a joint may differ by a prop on one side; the joint itself may not.
+            nearest = np.argmin(distance[..., 0] + 0.1 * distance[..., 1], axis=1)
+            near = distance[rows, nearest, 0] <= TOLERANCE * size
+            near &= distance[nearest, rows, 0] <= TOLERANCE * size
+            twins = np.where((nearest[nearest] == rows) & near, nearest, -1)
             matched = np.flatnonzero(twins >= 0)
             pairs = np.count_nonzero(twins[matched] != matched)
             if len(matched) >= LEAST * count and pairs > most:
@@ -68,18 +73,6 @@ def plane_of_joints(heads: np.ndarray, parents: np.ndarray, size: float):
                 exact = float(np.median(along[own])) if len(own) else float(middle.mean())
                 best, most = (normal, exact, twins), pairs
     return best
-
-
-def _counterparts(features, normal, offset, tolerance):
-    mirrored = reflect(features, normal, offset)
-    distance = np.linalg.norm(features[:, None] - mirrored[None], axis=3)
-    # What hangs on a joint may differ by a prop on one side; the joint itself may not.
-    cost = distance[..., 0] + 0.1 * distance[..., 1]
-    nearest = np.argmin(cost, axis=1)
-    rows = np.arange(len(features))
-    good = (nearest[nearest] == rows) & (distance[rows, nearest, 0] <= tolerance)
-    good &= distance[nearest, rows, 0] <= tolerance
-    return np.where(good, nearest, -1)
 
 
 # ---- the plane, from limbs that are alike ---------------------------------------------------------------------------

@@ -157,6 +157,8 @@ def between(a: ArrayLike, b: ArrayLike, t: float) -> np.ndarray:
     Rotations go by the shortest arc; positions, scales and shear go evenly.
     """
     both = a, b = np.stack([a, b])
+    if np.array_equal(a, b):
+        return a
     turns = decompose_matrices(both)[1]
     stretched = np.swapaxes(quaternion.to_matrix(turns), -1, -2) @ both[..., :3, :3]
     result = (1.0 - t) * a + t * b

@@ -289,7 +289,6 @@ class Match:
     joint_in_anatomy: list  # as in Entry, of the entry that states the bone's limits; None where none does [n]
     rest: list  # as in Entry, of the entry of the bone's name; None where there is none [n]
     ranges: list  # factor of the rig's own limits; None where they stay, or the profile states others [n]
-    unused: list = field(default_factory=list)  # entries of named bones that no bone of the rig answers to
     notes: list = field(default_factory=list)  # what a user should know, in words
 
 
@@ -313,7 +312,7 @@ def match(profile: Profile, names, anatomy: Anatomy, how: str = AUTO, rig: str =
     unused += [entry for entry in for_roles if entry.name is not None and (entry.role, entry.side) not in there]
     if how == AUTO:  # another rig's helpers are nobody's loss
         unused = [e for e in unused if e.role not in (roles.TWIST, roles.HELPER) or e.settings.get("simulate")]
-    result = Match([{} for _name in names], [""] * len(names), *([None] * len(names) for _list in range(3)), unused)
+    result = Match([{} for _name in names], [""] * len(names), *([None] * len(names) for _list in range(3)))
     for bone, entries in enumerate(found):
         for rank, entry in sorted(entries, key=lambda item: item[0]):
             result.settings[bone].update(entry.settings)

@@ -16,8 +16,10 @@ class OnArmature:
     bl_options = {"REGISTER", "UNDO"}
     requires = ()  # requirements of core.blender.interface, beside there being an armature
 
-    def __init_subclass__(cls, label: str = "", requires: tuple = ()) -> None:
+    def __init_subclass__(cls, label: str = "", requires: tuple = (), **own) -> None:
         cls.requires = (*cls.requires, *requires)
+        for attribute, value in own.items():
+            setattr(cls, attribute, value)
         name = cls.__name__.partition("_OT_")[2]
         if name:
             cls.bl_idname = f"active_ragdoll.{name}"

@@ -20,8 +20,7 @@ class RemoveOperator(OnRagdoll):
     """Takes the active item out of a list, by its path below `Object.active_ragdoll`; says where it is empty."""
 
     def __init_subclass__(cls, items: str, empty: str, **more) -> None:
-        super().__init_subclass__(requires=(interface.filled(items, empty),), **more)
-        cls.items = items
+        super().__init_subclass__(requires=(interface.filled(items, empty),), items=items, **more)
 
     def act(self, _context, obj):
         group, _dot, name = f"active_ragdoll.{self.items}".rpartition(".")

@@ -119,7 +119,7 @@ class WeightOperator(MotionOperator, requires=(interface.filled("look_at", "Add 
 
 
 class Transition(WeightOperator):
-    """A weight that goes over in a given time."""
+    """A weight that goes over in a given time; a class says which function is to be called."""
 
     time: number("Time", "Of the transition [s]", 0.5, min=0.0, subtype="TIME_ABSOLUTE")
     cancel_current_transition: flag(
@@ -127,20 +127,17 @@ class Transition(WeightOperator):
     )
 
     def act(self, _context, obj):
-        if not self.call(obj, self.time, self.cancel_current_transition, self.index(obj)):
+        call = getattr(look_at_api, self.call)
+        if not call(obj, self.time, self.cancel_current_transition, self.index(obj)):
             return "Ignored: a transition is under way"
 
 
-class ACTIVE_RAGDOLL_OT_enable_look_at(Transition, bpy.types.Operator, label="Enable"):
+class ACTIVE_RAGDOLL_OT_enable_look_at(Transition, bpy.types.Operator, label="Enable", call="enable_look_at"):
     """From this frame on the weight of the active chain goes to 1"""
 
-    call = staticmethod(look_at_api.enable_look_at)
 
-
-class ACTIVE_RAGDOLL_OT_disable_look_at(Transition, bpy.types.Operator, label="Disable"):
+class ACTIVE_RAGDOLL_OT_disable_look_at(Transition, bpy.types.Operator, label="Disable", call="disable_look_at"):
     """From this frame on the weight of the active chain goes to 0"""
-
-    call = staticmethod(look_at_api.disable_look_at)
 
 
 class ACTIVE_RAGDOLL_OT_set_look_at_weight(WeightOperator, bpy.types.Operator, label="Set Weight"):

@@ -90,7 +90,8 @@ class ACTIVE_RAGDOLL_OT_remove(Operator, bpy.types.Operator, requires=(interface
     @classmethod
     def why_not(cls, context):
         """Bodies whose character was deleted need no armature."""
-        return "" if built.orphans(context.scene) else super().why_not(context)
+        text = super().why_not(context)
+        return text and ("" if built.orphans(context.scene) else text)
 
     def act(self, context, _obj):
         by_scene = {context.scene: []} if built.orphans(context.scene) else {}
@@ -130,10 +131,8 @@ class ACTIVE_RAGDOLL_OT_check_limits(OnRagdoll, bpy.types.Operator):
         self.tell("WARNING" if report.found and not self.widen else "INFO", f"'{obj.name}': {report.text()}")
 
 
-class ACTIVE_RAGDOLL_OT_diagnose(Operator, bpy.types.Operator, requires=(interface.ragdoll,)):
+class ACTIVE_RAGDOLL_OT_diagnose(Operator, bpy.types.Operator, requires=(interface.ragdoll,), bl_options={"REGISTER"}):
     """Look for what would make this ragdoll shake, jerk or stand still, and for remedies"""
-
-    bl_options = {"REGISTER"}
 
     def act(self, context, obj):
         found = diagnose.diagnose(obj, interface.scene_of(obj, context))
@@ -170,10 +169,8 @@ class ProfileOperator(Unbaked):
         return f"{title} on '{obj.name}': {applied.text()}"
 
 
-class ACTIVE_RAGDOLL_OT_export_profile(Operator, bpy.types.Operator, ExportHelper):
+class ACTIVE_RAGDOLL_OT_export_profile(Operator, bpy.types.Operator, ExportHelper, bl_options={"REGISTER"}):
     """Write everything set on the character and its bones to a file, for this rig or any other"""
-
-    bl_options = {"REGISTER"}
 
     filename_ext = ".json"
     filter_glob: text(None, None, "*.json", options={"HIDDEN"})
@@ -205,10 +202,8 @@ class ACTIVE_RAGDOLL_OT_apply_preset(ProfileOperator, bpy.types.Operator):
         return self.apply(obj, profiles.preset(self.name), "AUTO")
 
 
-class PresetDialog(Operator):
+class PresetDialog(Operator, bl_options={"REGISTER"}):
     """Asks for the name of a self-made preset."""
-
-    bl_options = {"REGISTER"}
 
     def invoke(self, context, _event):
         """Ask."""

@@ -176,10 +176,8 @@ class RangeOperator:
         return wanted
 
 
-class Simulating(SteppingOperator):
+class Simulating(SteppingOperator, verb="Simulating"):
     """Simulates a shot."""
-
-    verb = "Simulating"
 
     def finished(self, context, stopped_at):
         first, last = world.shot_range(self._scene)
@@ -272,11 +270,9 @@ TO = choice("Keys On", KEYS_ON, None, "What gets the keys")
 ROOT_MOTION = choice("Root Motion", CARRIERS, None, "What carries the way that the character goes over the ground")
 
 
-class ACTIVE_RAGDOLL_OT_bake(RangeOperator, SteppingOperator, bpy.types.Operator, requires=MOVED):
+class ACTIVE_RAGDOLL_OT_bake(RangeOperator, SteppingOperator, bpy.types.Operator, verb="Baking", requires=MOVED):
     """Write the simulated motion, and the motion stack's, of the selected characters to new actions and mute both;
     the old actions are kept. Simulates first where that was not done"""
-
-    verb = "Baking"
 
     bones: choice("Bones", BAKED_BONES, None, "Which bones get keys; the others play their animation afterwards")
     frames: choice("Frames", BAKED_FRAMES, None, "Which frames get keys")

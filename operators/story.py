@@ -119,10 +119,8 @@ class ACTIVE_RAGDOLL_OT_add_floor(OnRagdoll, bpy.types.Operator):
         return f"'{story.add_floor(obj, interface.scene_of(obj, context)).name}' is below '{obj.name}'"
 
 
-class ACTIVE_RAGDOLL_OT_story_pie(OnArmature, bpy.types.Operator, label="Ragdoll from Here"):
+class ACTIVE_RAGDOLL_OT_story_pie(OnArmature, bpy.types.Operator, label="Ragdoll from Here", bl_options={"INTERNAL"}):
     """Choose what happens to the character from this frame on; a blow strikes the bone below the pointer"""
-
-    bl_options = {"INTERNAL"}
 
     def invoke(self, context, event):
         obj, found = self.subject(context), None

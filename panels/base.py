@@ -30,12 +30,14 @@ class Sidebar:
     need_ragdoll = True  # else it can be used before the first build
     needed = ""
 
-    def __init_subclass__(cls, label: str = "", parent: str = "", needed: str = "") -> None:
+    def __init_subclass__(cls, label: str = "", parent: str = "", **own) -> None:
         name = cls.__name__.partition("_PT_")[2]
         if name:
-            cls.bl_label, cls.needed = label or name.replace("_", " ").title(), needed
+            cls.bl_label = label or name.replace("_", " ").title()
         if parent:
             cls.bl_parent_id = f"ACTIVE_RAGDOLL_PT_{parent}"
+        for attribute, value in own.items():
+            setattr(cls, attribute, value)
 
     @classmethod
     def is_there(cls, obj) -> bool:

@@ -168,10 +168,7 @@ class ACTIVE_RAGDOLL_PT_balance(Part, bpy.types.Panel, parent="act"):
         props(rows(column), group, "enabled", "return_to_path", *["return_steps"] * (group.return_to_path != "SHIFT"))
 
 
-ONCE_SET_UP = {"parent": "recovery", "needed": "recovery.enabled"}
-
-
-class ACTIVE_RAGDOLL_PT_get_up(Part, bpy.types.Panel, label="Getting Up", **ONCE_SET_UP):
+class ACTIVE_RAGDOLL_PT_get_up(Part, bpy.types.Panel, label="Getting Up", parent="recovery", needed="recovery.enabled"):
     """Where and how the character gets up"""
 
     def draw_header(self, context):
@@ -191,7 +188,9 @@ class ACTIVE_RAGDOLL_PT_get_up(Part, bpy.types.Panel, label="Getting Up", **ONCE
         props(part, group, "get_up_face_up", "get_up_face_down")
 
 
-class ACTIVE_RAGDOLL_PT_recovery_events(Part, bpy.types.Panel, label="Forced States", **ONCE_SET_UP):
+class ACTIVE_RAGDOLL_PT_recovery_events(
+    Part, bpy.types.Panel, label="Forced States", parent="recovery", needed="recovery.enabled"
+):
     """States forced at frames"""
 
     def fill(self, _context, obj, column):

@@ -58,8 +58,7 @@ class ACTIVE_RAGDOLL_PT_layers(Part, bpy.types.Panel, label="Pose Layers", paren
         buttons.separator()
         for icon, step in (("TRIA_UP", -1), ("TRIA_DOWN", 1)):
             buttons.operator("active_ragdoll.move_layer", text="", icon=icon).step = step
-        if layer is not None:
-            self._draw_layer(context, layout, obj, layer)
+        self._draw_layer(context, layout, obj, layer)
 
     def _draw_layer(self, context, layout, obj, layer):
         column = rows(layout)
@@ -169,10 +168,9 @@ class ACTIVE_RAGDOLL_PT_blend_spaces(Part, bpy.types.Panel, parent="motion"):
             return
         buttons, space = draw_list(layout, _draw_space, obj.active_ragdoll, "blend_spaces", rows=2)
         buttons.operator("active_ragdoll.remove_blend_space", text="", icon="REMOVE")
-        if space is not None:
-            self._draw_point(layout, context, obj, space)
-            self._draw_inputs(layout, space)
-            self._draw_samples(layout, space)
+        self._draw_point(layout, context, obj, space)
+        self._draw_inputs(layout, space)
+        self._draw_samples(layout, space)
 
     def _draw_point(self, layout, context, obj, space):
         try:
@@ -219,10 +217,9 @@ class ACTIVE_RAGDOLL_PT_blend_spaces(Part, bpy.types.Panel, parent="motion"):
             button.what, button.space = "SAMPLES", name
 
 
-IN_SPACE = {"parent": "blend_spaces", "needed": "blend_spaces"}
-
-
-class ACTIVE_RAGDOLL_PT_blend_axes(Part, bpy.types.Panel, label="Axes and Inputs", **IN_SPACE):
+class ACTIVE_RAGDOLL_PT_blend_axes(
+    Part, bpy.types.Panel, label="Axes and Inputs", parent="blend_spaces", needed="blend_spaces"
+):
     """Axes, inputs and synchronisation of the active blend space"""
 
     def fill(self, _context, obj, column):

@@ -56,10 +56,7 @@ class MotionPanel(Part, parent="motion"):
             kind.draw(layout, obj, item)
 
 
-ONCE_THERE = {"parent": "look_at", "needed": "look_at"}
-
-
-class ACTIVE_RAGDOLL_PT_look_at_entries(Part, bpy.types.Panel, label="Bones", **ONCE_THERE):
+class ACTIVE_RAGDOLL_PT_look_at_entries(Part, bpy.types.Panel, label="Bones", parent="look_at", needed="look_at"):
     """The chain from the eye or head down to the spine or pelvis"""
 
     def fill(self, context, obj, layout):
@@ -84,7 +81,7 @@ class ACTIVE_RAGDOLL_PT_look_at_entries(Part, bpy.types.Panel, label="Bones", **
             row.prop(link, "reset_to_default", toggle=True)
 
 
-class ACTIVE_RAGDOLL_PT_look_at_weight(Part, bpy.types.Panel, label="Transitions", **ONCE_THERE):
+class ACTIVE_RAGDOLL_PT_look_at_weight(Part, bpy.types.Panel, label="Transitions", parent="look_at", needed="look_at"):
     """Transitions of the weight, stored on the timeline"""
 
     def fill(self, context, obj, layout):

@@ -17,10 +17,8 @@ LISTED = 8  # bones of a report that are shown
 LINES = 4  # that a notice has
 
 
-class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel, label="Ragdoll"):
+class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel, label="Ragdoll", need_ragdoll=False):
     """Build, remove, and how it stands"""
-
-    need_ragdoll = False
 
     @classmethod
     def poll(cls, context):
@@ -67,10 +65,8 @@ def draw_notice(layout, context, finding, lines: int = 0, others: int = 0) -> No
         row.label(text=translated(f"{others} more below") if others else "")
 
 
-class ACTIVE_RAGDOLL_PT_health(Part, bpy.types.Panel, parent="main"):
+class ACTIVE_RAGDOLL_PT_health(Part, bpy.types.Panel, parent="main", need_ragdoll=True):
     """All that there is to say of the character, and what would make its ragdoll unstable"""
-
-    need_ragdoll = True
 
     def draw(self, context):
         obj = active_armature(context)
@@ -91,10 +87,8 @@ class ACTIVE_RAGDOLL_PT_act(Sidebar, bpy.types.Panel):
         column.menu("ACTIVE_RAGDOLL_MT_story", icon="TIME")
 
 
-class ACTIVE_RAGDOLL_PT_simulate(Sidebar, bpy.types.Panel, label="Simulate & Bake"):
+class ACTIVE_RAGDOLL_PT_simulate(Sidebar, bpy.types.Panel, label="Simulate & Bake", need_ragdoll=False):
     """The shot: its simulation, its keyframes"""
-
-    need_ragdoll = False
 
     @staticmethod
     def is_there(obj):
@@ -143,17 +137,12 @@ class ACTIVE_RAGDOLL_PT_bake_options(Part, bpy.types.Panel, parent="simulate"):
 
 
 # ---- setting up -----------------------------------------------------------------------------------------------------
-class ACTIVE_RAGDOLL_PT_motion(Sidebar, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_motion(Sidebar, bpy.types.Panel, bl_options={"DEFAULT_CLOSED"}, need_ragdoll=False):
     """What moves the character beside its animation, before the physics"""
 
-    bl_options = {"DEFAULT_CLOSED"}
-    need_ragdoll = False
 
-
-class ACTIVE_RAGDOLL_PT_setup(Sidebar, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_setup(Sidebar, bpy.types.Panel, bl_options={"DEFAULT_CLOSED"}):
     """What the ragdoll is made of, and what leads it"""
-
-    bl_options = {"DEFAULT_CLOSED"}
 
 
 class ACTIVE_RAGDOLL_PT_drive(Part, bpy.types.Panel, parent="setup"):

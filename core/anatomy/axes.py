@@ -209,46 +209,63 @@ def _following(anatomy, parents) -> list:
 
 
 # ---- joint frames -------------------------------------------------------------------------------------------------
-def joint_frame(bone, anatomy, parents, heads, directions, axes: Axes) -> JointFrame:
-    """The frame of a bone's joint from the character's axes and, for limbs that bend, from the bind pose's bend."""
-    role, side = anatomy.roles[bone], anatomy.sides[bone]
-    along = directions[bone]
-    human = anatomy.kind == roles.HUMAN
-    if role == roles.FOOT and human:
-        # The ankle's axes are those of the sole, which is level in bind pose, not of the way from ankle to toes.
-        level = unit(across(along, axes.up))
-        along = level if level is not None and float(along @ axes.up) > -0.97 else axes.forward
-    bend_to = _bends_to(role, human, anatomy, side, along, heads, axes)
-    if role in (roles.SHANK, roles.FOOT, roles.TOE) and many_legged(anatomy):
-        hips = (above for above in path_to_root(parents, bone) if anatomy.roles[above] == roles.THIGH)
-        bend_to = unit(heads[next(hips, bone)] - heads[bone])  # which is in the plane of the leg
-        bend_to = axes.forward if bend_to is None else bend_to
-    expected = unit(quaternion.cross(along, bend_to))
-    # Twist bones and stubs lie between; bones of the body do not.
-    before = next((row for row in path_to_root(parents, bone)[1:] if anatomy.roles[row] not in _BETWEEN), None)
-    follows = _PREVIOUS.get(role), roles.SHANK if role == roles.SHANK else None  # a spider has several knees
-    if expected is None or np.linalg.norm(quaternion.cross(along, bend_to)) < 0.1:
-        expected = unit(across(axes.left, along)) if abs(axes.left @ along) < 0.9 else unit(across(axes.up, along))
-    if before is None or anatomy.roles[before] not in follows:
-        return JointFrame(_frame(expected, along), float("nan"))
-    upper = unit(heads[bone] - heads[before])
-    upper = directions[before] if upper is None else upper
-    if role == roles.FOOT and human:
-        bend = np.pi / 2.0 - angle_between(along, -upper)
-        return JointFrame(_frame(expected, along), float(bend))
-    turn = quaternion.cross(upper, along)
-    angle = angle_between(upper, along)
-    own = unit(turn)
-    if own is None:
-        return JointFrame(_frame(expected, along), 0.0)
-    agrees = float(own @ expected)
-    if role in (roles.FOREARM, roles.SHANK) or not human:
-        share = np.clip((angle - BEND_NOTICED) / (BEND_TRUSTED - BEND_NOTICED), 0.0, 1.0)
-        share = share * share * (3.0 - 2.0 * share)
-        if agrees > 0.0 or angle > BEND_CONTRADICTS:
-            expected = unit((1.0 - share) * expected + share * own)
-    bend = float(np.arctan2(turn @ expected, upper @ along))
-    return JointFrame(_frame(expected, along), bend)
+@dataclass(frozen=True)
+class Bind:
+    """A bind pose and what its joints tell; places are in any one frame."""
+
+    anatomy: roles.Anatomy
+    parents: np.ndarray  # of the bones [n], -1 at roots
+    heads: np.ndarray  # [n, 3]
+    directions: np.ndarray  # of the bones [n, 3], see `limb_directions`
+    axes: Axes
+
+    def joint_frame(self, bone: int) -> JointFrame:
+        """The frame of a bone's joint from the character's axes and, for limbs that bend, from the bind pose's bend."""
+        anatomy, heads, axes = self.anatomy, self.heads, self.axes
+        role, side, along = anatomy.roles[bone], anatomy.sides[bone], self.directions[bone]
+        human = anatomy.kind == roles.HUMAN
+        if role == roles.FOOT and human:
+            # The ankle's axes are those of the sole, which is level in bind pose, not of the way from ankle to toes.
+            level = unit(across(along, axes.up))
+            along = level if level is not None and float(along @ axes.up) > -0.97 else axes.forward
+        bend_to = _bends_to(role, human, anatomy, side, along, heads, axes)
+        if role in (roles.SHANK, roles.FOOT, roles.TOE) and many_legged(anatomy):
+            hips = (above for above in path_to_root(self.parents, bone) if anatomy.roles[above] == roles.THIGH)
+            bend_to = unit(heads[next(hips, bone)] - heads[bone])  # which is in the plane of the leg
+            bend_to = axes.forward if bend_to is None else bend_to
+        expected = unit(quaternion.cross(along, bend_to))
+        # Twist bones and stubs lie between; bones of the body do not.
+        before = next((row for row in path_to_root(self.parents, bone)[1:] if anatomy.roles[row] not in _BETWEEN), None)
+        follows = _PREVIOUS.get(role), roles.SHANK if role == roles.SHANK else None  # a spider has several knees
+        if expected is None or np.linalg.norm(quaternion.cross(along, bend_to)) < 0.1:
+            expected = unit(across(axes.left, along)) if abs(axes.left @ along) < 0.9 else unit(across(axes.up, along))
+        if before is None or anatomy.roles[before] not in follows:
+            return JointFrame(_frame(expected, along), float("nan"))
+        upper = unit(heads[bone] - heads[before])
+        upper = self.directions[before] if upper is None else upper
+        if role == roles.FOOT and human:
+            bend = np.pi / 2.0 - angle_between(along, -upper)
+            return JointFrame(_frame(expected, along), float(bend))
+        turn = quaternion.cross(upper, along)
+        angle = angle_between(upper, along)
+        own = unit(turn)
+        if own is None:
+            return JointFrame(_frame(expected, along), 0.0)
+        agrees = float(own @ expected)
+        if role in (roles.FOREARM, roles.SHANK) or not human:
+            share = np.clip((angle - BEND_NOTICED) / (BEND_TRUSTED - BEND_NOTICED), 0.0, 1.0)
+            share = share * share * (3.0 - 2.0 * share)
+            if agrees > 0.0 or angle > BEND_CONTRADICTS:
+                expected = unit((1.0 - share) * expected + share * own)
+        bend = float(np.arctan2(turn @ expected, upper @ along))
+        return JointFrame(_frame(expected, along), bend)
+
+
+def bind_of(anatomy, parents, heads, tails, vertices=None) -> Bind | None:
+    """A bind pose, see `limb_directions`; None where nothing tells its axes."""
+    directions = limb_directions(anatomy, parents, heads, tails, vertices)
+    axes = character_axes(anatomy, heads, directions)
+    return axes and Bind(anatomy, parents, np.asarray(heads, dtype=float), directions, axes)
 
 
 def _frame(x, y) -> np.ndarray:
@@ -331,10 +348,10 @@ def strain(anatomy, parents, heads, tails) -> float:
     """
     if is_impossible(anatomy, parents, heads, tails):
         return np.inf
-    ways = limb_directions(anatomy, parents, heads, tails)
-    own = character_axes(anatomy, heads, ways)
-    if own is None or anatomy.kind == roles.CREATURE:
+    bind = bind_of(anatomy, parents, heads, tails)
+    if bind is None or anatomy.kind == roles.CREATURE:
         return 1.0 - _breadth(np.asarray(heads, dtype=float))
+    ways, own = bind.directions, bind.axes
     human = anatomy.kind == roles.HUMAN
     found, ahead = [], dict.fromkeys(_TRUNK, own.up if human else own.forward) | dict.fromkeys(_LEG, -own.up)
     if not human:

@@ -154,21 +154,16 @@ def joint_limits(anatomy, parents, heads, tails, bones, body_parents, vertices=N
         bones: bone of every body [m]. body_parents: index of the parent body, -1 at roots [m].
         vertices: for each bone the vertices [k, 3] that it dominates, or None [n]; tell where feet without toes point.
     """
-    heads, tails = np.asarray(heads, dtype=float), np.asarray(tails, dtype=float)
-    parents = roles.body_parents(anatomy, parents)
     found = joint_ranges(anatomy, bones, body_parents)
-    if not any(found):
-        return found
-    directions = axes.limb_directions(anatomy, parents, heads, tails, vertices)
-    own = axes.character_axes(anatomy, heads, directions)
-    if own is None:
+    parents = roles.body_parents(anatomy, parents)
+    bind = axes.bind_of(anatomy, parents, heads, tails, vertices) if any(found) else None
+    if bind is None:
         return [None] * len(found)
-    rows = zip(map(int, bones), found, strict=True)
-    return [limits and _limits(anatomy, bone, limits, parents, heads, directions, own) for bone, limits in rows]
+    return [limits and _limits(bind, int(bone), limits) for bone, limits in zip(bones, found, strict=True)]
 
 
-def _limits(anatomy, bone, limits, parents, heads, directions, own) -> JointLimits:
-    frame = axes.joint_frame(bone, anatomy, parents, heads, directions, own)
+def _limits(bind: axes.Bind, bone: int, limits: Range) -> JointLimits:
+    anatomy, own, frame = bind.anatomy, bind.axes, bind.joint_frame(bone)
     role, mirror = anatomy.roles[bone], own.mirror(anatomy.sides[bone])
     human = anatomy.kind == roles.HUMAN
     limits = _from_bind(role, human, limits, frame, own, mirror)
@@ -259,47 +254,19 @@ _BEND = {roles.FOREARM: "elbow", roles.SHANK: "knee", roles.HAND: "wrist"}
 _APART = 4.0  # thighs, [deg]
 
 
-@dataclass(frozen=True)
-class Body:
-    """A human's bind pose, for its postures. Places are in any one frame."""
-
-    anatomy: roles.Anatomy
-    parents: np.ndarray  # of the bones [n], -1 at roots
-    heads: np.ndarray  # [n, 3]
-    directions: np.ndarray  # of the bones [n, 3], see `axes.limb_directions`
-    own: axes.Axes
-    turns: np.ndarray  # rotations of the bones' own axes [n, 4]
-
-    def frame(self, bone: int) -> axes.JointFrame:
-        """Of the joint at a bone's head."""
-        return axes.joint_frame(bone, self.anatomy, self.parents, self.heads, self.directions, self.own)
-
-
-def body_of(anatomy, parents, heads, tails, turns, vertices=None) -> Body | None:
-    """A bind pose, of what `limits.joint_limits` takes and the bones' own axes [n, 4]; None for all but humans."""
-    if anatomy.kind != roles.HUMAN:
-        return None
-    parents = roles.body_parents(anatomy, parents)
-    directions = axes.limb_directions(anatomy, parents, heads, tails, vertices)
-    own = axes.character_axes(anatomy, heads, directions)
-    return own and Body(anatomy, parents, np.asarray(heads, dtype=float), directions, own, turns)
-
-
-def turns_of(posture: Posture, body: Body, bones, body_parents) -> np.ndarray:
+def turns_of(posture: Posture, bind: axes.Bind, turns, bones, body_parents) -> np.ndarray:
     """Rotations [m, 4] of the bodies' bones against those of the bodies before, from bind pose, along the bones' axes.
 
-    NaN for roots and for what a posture says nothing of.
+    NaN for roots and for what a posture says nothing of. `turns` are the rotations of the bones' own axes [n, 4].
     """
-    chains, counts = chains_of(body.anatomy, bones, body_parents)
+    chains, counts = chains_of(bind.anatomy, bones, body_parents)
     result = np.full((len(bones), 4), np.nan)
     for i, bone in enumerate(bones):
         if body_parents[i] < 0:
             continue
-        turn = _chain(posture, body.own, chains[i], counts[i]) if chains[i] else _limb(posture, body, int(bone))
+        turn = _chain(posture, bind.axes, chains[i], counts[i]) if chains[i] else _limb(posture, bind, int(bone))
         if turn is not None:
-            result[i] = quaternion.multiply(
-                quaternion.conjugate(body.turns[bone]), quaternion.multiply(turn, body.turns[bone])
-            )
+            result[i] = quaternion.multiply(quaternion.conjugate(turns[bone]), quaternion.multiply(turn, turns[bone]))
     return result
 
 
@@ -315,8 +282,8 @@ def _chain(posture: Posture, own: axes.Axes, chain: str, count: int):
     return quaternion.identity()
 
 
-def _limb(posture: Posture, body: Body, bone: int):
-    anatomy, own = body.anatomy, body.own
+def _limb(posture: Posture, bind: axes.Bind, bone: int):
+    anatomy, own = bind.anatomy, bind.axes
     role, side = anatomy.roles[bone], anatomy.sides[bone]
     if role not in (*roles.ARM, *roles.LEG):
         return None
@@ -325,7 +292,7 @@ def _limb(posture: Posture, body: Body, bone: int):
     if anatomy.order[bone] > 0 or role not in (*_BEND, roles.UPPER_ARM, roles.THIGH):
         return quaternion.identity()
     if role in _BEND:
-        frame, angle = body.frame(bone), getattr(posture if role == roles.SHANK else arm, _BEND[role])
+        frame, angle = bind.joint_frame(bone), getattr(posture if role == roles.SHANK else arm, _BEND[role])
         bend = frame.bend if role != roles.HAND and np.isfinite(frame.bend) else 0.0
         return quaternion.from_axis_angle(frame.rotation[:, 0], np.radians(angle) - bend)
     down, is_arm = -own.up, role == roles.UPPER_ARM
@@ -333,9 +300,9 @@ def _limb(posture: Posture, body: Body, bone: int):
     way = quaternion.multiply(_about(own.left, -flexion), _about(own.forward, mirror * out))
     way = quaternion.multiply(way, _about(down, mirror * turn))
     # From bind pose to hanging down, the elbow's inside to the front or the back of the knee to the back.
-    along = body.directions[bone]
+    along = bind.directions[bone]
     below = roles.of_role(anatomy, roles.FOREARM if is_arm else roles.SHANK, side)
-    inside = body.frame(below[0]).rotation[:, 2] if below else None
+    inside = bind.joint_frame(below[0]).rotation[:, 2] if below else None
     inside = None if inside is None else axes.unit(axes.across(inside, along))
     if inside is None:
         hang = quaternion.shortest_arc(along, down)

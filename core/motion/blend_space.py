@@ -280,15 +280,15 @@ class SpacePlayer:
     ) -> None:
         """Samples in the order of the space's names.
 
-        Raises RagdollError: additive samples beside whole ones, a negative smoothing time, or what `SyncGroup` or, for
-        an aim offset, `mesh_space_pose` refuse.
+        Those of an aim offset are such as `check_aim` lets through; their first frames count.
+        Raises RagdollError: additive samples beside whole ones, or what `SyncGroup` refuses.
         """
         self.name, self.space = name, space
         self.smoothing = tuple(float(value) for value in smoothing)[: len(space.axes)]
         if not aim:
             _check_kinds(space.names, clips)
         self.group = None if aim else SyncGroup(clips, speeds, sync)
-        self._aims = stack([mesh_space_pose(*own) for own in zip(space.names, clips, strict=True)]) if aim else None
+        self._aims = stack([clip.pose(0) for clip in clips]) if aim else None
 
     @property
     def keeps_state(self) -> bool:
@@ -382,17 +382,12 @@ def _check_kinds(names: Sequence[str], clips: Sequence[Clip]) -> None:
             )
 
 
-def mesh_space_pose(name: str, sample: Clip) -> AdditivePose:
-    """A sample of an aim offset: the first frame of a clip.
-
-    Raises RagdollError: it is not additive in mesh space; names it.
-    """
-    pose = sample.pose(0)
-    if not isinstance(pose, AdditivePose):
+def check_aim(name: str, sample: Clip) -> None:
+    """Refuse a sample of an aim offset that is not additive in mesh space. Raises RagdollError naming it."""
+    if not isinstance(sample.poses, AdditivePose):
         raise RagdollError(f'The sample "{name}" of the aim offset is not additive: it must be, in mesh space')
-    if pose.space != MESH:
+    if sample.poses.space != MESH:
         raise RagdollError(f'The sample "{name}" of the aim offset is additive in local, not in mesh space')
-    return pose
 
 
 def ground_direction(velocity_ws: ArrayLike, forward_ws: ArrayLike) -> float | None:

@@ -210,19 +210,11 @@ class Wires:
 
     # ---- every frame ----------------------------------------------------------------------------------------------
 
-    def joint_frames(self, matrices) -> tuple[np.ndarray, np.ndarray]:
-        """World frames [j, 4, 4] of the joints as their parents and as their children have them."""
-        both = self._joints(matrices)
-        return both[: len(self.joined)], both[len(self.joined) :]
-
-    def _joints(self, matrices) -> np.ndarray:
-        """The joints' frames [2 j, 4, 4], first as all parents have them."""
-        return np.matmul(matrices.take(self._ends_of, axis=0), self._frames)
-
     def read(self, matrices) -> "Reading":
         """Angles, their standing and separations of the j joints, for body matrices [m, 4, 4]."""
         count = len(self.joined)
-        both = self._joints(np.asarray(matrices, dtype=float))
+        # The joints' frames, first as all parents have them.
+        both = np.matmul(np.asarray(matrices, dtype=float).take(self._ends_of, axis=0), self._frames)
         parent, child = both[:count], both[count:]
         axes = both[:, :3, :3]
         axes = axes / np.sqrt(np.einsum("jik,jik->jk", axes, axes))[:, None, :]
@@ -433,7 +425,7 @@ def look_at_lines(positions, forwards, references, limits, target, length: float
     for position, forward, reference, limit in zip(positions, forwards, references, limits, strict=True):
         if limit <= 0.0:
             continue
-        turn = quaternion.shortestarc(BONE, reference)
+        turn = quaternion.shortest_arc(BONE, reference)
         cone = position + quaternion.rotate(turn, cone_edges([-limit] * 3, [limit] * 3, 0.5 * length))
         angle = np.arctan2(np.linalg.norm(np.cross(forward, reference)), forward @ reference)
         ends.append(cone)

@@ -8,7 +8,7 @@ import numpy as np
 from demo import character, contact_sheet, stage, walk_cycle
 
 HIT, END = 40, 260  # frames
-IMPULSE = (30.0, 170.0, 30.0)  # [N s] from the front, on the chest
+IMPULSE = (30.0, 150.0, 20.0)  # [N s] from the front, on the chest
 
 
 def main(out: Path) -> None:
@@ -16,7 +16,7 @@ def main(out: Path) -> None:
     from active_ragdoll.core.blender.physics import build
     from active_ragdoll.core.blender.run import simulate
     from active_ragdoll.core.blender.settings import effects
-    from active_ragdoll.core.blender.stack import stack_edits
+    from active_ragdoll.core.blender.tools import story
 
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     scene = bpy.context.scene
@@ -29,8 +29,7 @@ def main(out: Path) -> None:
     stage.make_light(scene)
     stage.set_render_look(scene)
     build.build(walker, scene)
-    stack_edits.ensure(walker, scene)
-    walker.active_ragdoll.recovery.enabled = True
+    story.set_up_recovery(walker, scene)
     effects.add_hit(walker, scene, "spine.003", HIT, IMPULSE, (0.0, 0.1, 0.0), duration=0.1)
     states = {}
     for frame in simulate.frames(scene):

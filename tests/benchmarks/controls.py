@@ -1,17 +1,18 @@
-"""How near a bake to controls comes, and how long it takes, on rigs that Rigify generates.
+"""How near a bake to controls comes, and how long it takes, on rigs that Rigify generates and on some made in code.
 
-    python dev.py bench controls [--rigs human wolf ...] [--frames N] [--json FILE]
+python dev.py bench controls [--rigs human wolf ...] [--frames N] [--json FILE]
 
-    given      poses that the controls were turned to at random are found again (FK: mean 0.3 mm and 0.1 deg, worst 2 mm
-               and 1 deg at 1.8 m)
-    ik         the same poses by inverse kinematics with exact joints: ends 0.1 mm, knees and elbows mean 1, worst 5
-    physical   a shot in which the character is hit and falls limp on a floor (mean 2 mm, worst 12; the twist that no
-               control gives apart), and by IK with exact joints: ends, middles, the planes that limbs bend in (2 deg)
-    cost       seconds of the search, and of 250 frames in FK and IK (10); how often Blender evaluates a frame
-
-Bones that no control of their own carries are counted, and left out of the figures.
+given      motion that the controls were given at random is found again (FK: mean 0.3 mm and 0.1 deg, worst 2 mm
+           and 1 deg at 1.8 m; by IK with exact joints: ends 0.1 mm, knees and elbows mean 1, worst 5)
+physical   a shot in which the character is hit and falls limp on a floor (mean 2 mm, worst 12), in FK and by IK with
+           exact joints; angles are those between bones' directions, twist that no control gives is apart
+planes     in which limbs by IK bend, where they are bent by more than 10 deg (2 deg)
+cost       seconds of the search, and of 250 frames in FK and IK (10); how often Blender evaluates a frame; how many
+           times as long the rig's own operators take that snap its IK to its FK, where it has such
 """
 
+import json
+import re
 import time
 
 import _characters
@@ -19,8 +20,10 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
+import control_rigs
 import knock_outs
 import rigs
+from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.bake import controls, ik_limbs
 from active_ragdoll.core.blender.physics import build
@@ -29,74 +32,143 @@ from demo.character import generate_rigify
 HEIGHT = 1.8  # [m] that distances are stated for
 METARIGS = {"human": "human", "basic": "Basic.basic_human"}
 METARIGS |= {name: f"Animals.{name}" for name in ("wolf", "horse", "cat", "bird")}
-AIMS = {  # mean and worst mm, mean and worst deg
-    "given": (0.3, 2.0, 0.1, 1.0),
-    "ik ends": (0.1, 0.1, np.inf, np.inf),
-    "ik middles": (1.0, 5.0, np.inf, np.inf),
-    "physical": (2.0, 12.0, np.inf, np.inf),
-    "physical ik ends": (2.0, 12.0, np.inf, np.inf),
-    "physical ik middles": (2.0, 12.0, np.inf, np.inf),
-    "bend planes": (np.inf, np.inf, 2.0, 2.0),
+MADE = {
+    "cloud": (control_rigs.layered, {}),
+    "mhx": (control_rigs.layered, {"on_object": True, "stretch": 0.1}),
+    "poles": (control_rigs.simple, {}),
+    "heels": (control_rigs.simple, {"heels": True}),
+}
+FREE, FIGURES = np.inf, ("mean_mm", "worst_mm", "mean_deg", "worst_deg", "mean_twist", "worst_twist")
+AIMS = {  # mean and worst mm, mean and worst deg, mean and worst deg of twist
+    "given": (0.3, 2.0, 0.1, 1.0, 0.1, 1.0),
+    "given ends": (0.1, 0.1, FREE, FREE, FREE, FREE),
+    "given middles": (1.0, 5.0, FREE, FREE, FREE, FREE),
+    "physical": (2.0, 12.0, FREE, FREE, FREE, FREE),
+    "physical ends": (2.0, 12.0, FREE, FREE, FREE, FREE),
+    "physical middles": (2.0, 12.0, FREE, FREE, FREE, FREE),
+    "planes": (FREE, FREE, 2.0, 2.0, FREE, FREE),
 }
 BENT = np.radians(10.0)  # of a limb, from where on its bend has a plane
-POSES, SECONDS = 4, 10.0
-COSTS = ("carried", "search s", "250 in FK s", "tries", "250 in IK s", "tries in IK")
+POSES, STEPS, SECONDS, SNAPPED = 4, 5, 10.0, 3
+COSTS = ("carried", "search s", "250 in FK s", "tries", "250 in IK s", "tries in IK", "snapping")
 
 
 def make(name: str):
-    """A generated rig with a ragdoll of its main bones, in an empty file."""
+    """A rig with a ragdoll of its main bones, in an empty file."""
     scene = rigs.empty_file()
-    metarig = rigs.metarig(scene, METARIGS[name])
-    obj = generate_rigify(metarig)
-    bpy.data.objects.remove(metarig)
-    build.build(obj, scene, "MAIN")
+    if name in MADE:
+        made, options = MADE[name]
+        obj = made(scene, **options)
+        prefix = "DEF-" if "DEF-hips" in obj.data.bones else ""
+        bones = {f"{prefix}{bone}" for bone in control_rigs.BENT}
+        build.build(obj, scene, np.array([bone.name in bones for bone in obj.data.bones]))
+    else:
+        obj = generated(scene, name)
+        build.build(obj, scene, "MAIN")
     return scene, obj
 
 
-def summary(off: np.ndarray, owned: list, height: float) -> tuple:
-    """(mean mm, worst mm, mean deg, worst deg) of the bones that have a control, of distances in heights."""
-    off = off[:, owned]
-    mm, deg = off[..., 1] / height * HEIGHT * 1e3, np.degrees(off[..., 0])
-    return float(mm.mean()), float(mm.max()), float(deg.mean()), float(deg.max())
+def generated(scene, name: str):
+    """A rig made by Rigify."""
+    metarig = rigs.metarig(scene, METARIGS[name])
+    obj = generate_rigify(metarig)
+    bpy.data.objects.remove(metarig)
+    return obj
 
 
-def given(carried: controls.Controls, frame: int) -> tuple[np.ndarray, list]:
-    """How far off poses are found that the controls were turned to [p, m, 2], and these poses."""
-    rng, found, poses = np.random.default_rng(0), [], []
-    bones = [carried.copy.pose.bones[owner.name] for owner in carried.owners]
+def snapping(name: str) -> float:
+    """Seconds that a generated rig's own operators take to snap its IK to its FK over 250 frames."""
+    scene = rigs.empty_file()
+    obj = generated(scene, name)
+    found = r"operator\('pose\.(rigify_limb_ik2fk_bake_\w+)'.*\n((?: +props\.\w+ = .*\n)+)"
+    calls = set(re.findall(found, "".join(text.as_string() for text in bpy.data.texts)))
+    calls = [(operator, dict(re.findall(r"props\.(\w+) = '(.*)'", settings))) for operator, settings in calls]
+    for bone in (bone for _operator, settings in calls for bone in json.loads(settings["fk_bones"])):
+        turns = {frame: (1.0, 0.02 * frame, 0.0, 0.01) for frame in range(1, SNAPPED + 1)}
+        rigs.key(obj.pose.bones[bone], "rotation_quaternion", turns)
+    bpy.context.view_layer.objects.active = obj
+    bpy.ops.object.mode_set(mode="POSE")
+    start = time.perf_counter()
+    for operator, settings in calls:
+        getattr(bpy.ops.pose, operator)(**settings)
+    return (time.perf_counter() - start) / SNAPPED * 250
+
+
+def apart(rig: controls.Controls, shown: list, wanted: list) -> np.ndarray:
+    """By how much bodies are off in poses [f, n, 4, 4]: heights, angles of directions, twist [rad] [f, m, 3]."""
+    shown, wanted = (np.array(poses)[:, rig.rows] for poses in (shown, wanted))
+    off = np.linalg.norm(shown[..., :3, 3] - wanted[..., :3, 3], axis=-1) / rig.height
+    shown, wanted = controls._axes(shown), controls._axes(wanted)
+    swing = np.arccos(np.clip((shown[..., 1] * wanted[..., 1]).sum(axis=-1), -1.0, 1.0))
+    turn = quaternion.from_matrix(shown.swapaxes(-1, -2) @ wanted)
+    twist = 2.0 * np.arctan2(turn[..., 2], turn[..., 0])
+    return np.stack([off, swing, np.abs((twist + np.pi) % (2.0 * np.pi) - np.pi)], axis=-1)
+
+
+def summary(off: np.ndarray) -> tuple:
+    """Mean and worst mm, mean and worst deg, and of twist."""
+    off = (off * (HEIGHT * 1e3, *np.degrees([1.0, 1.0]))).reshape(-1, 3)
+    return tuple(float(x) for pair in zip(off.mean(axis=0), off.max(axis=0)) for x in pair)
+
+
+def motion(rig: controls.Controls):
+    """Poses of a rig whose controls are given motion, from rest to POSES poses in STEPS frames each."""
+    rng, rest, limbs = np.random.default_rng(0), rig.shown(), rig.limbs
+    owners, ends = rig.owners, {limb.end: limb for limb in limbs.found}
+    heels = [limb.heel for limb in limbs.found if limb.heel]
     for _ in range(POSES):
-        asked = np.tile(np.eye(4), (len(bones), 1, 1))
-        for at, owner in enumerate(carried.owners):
-            turn = np.clip(rng.normal(size=3) * 0.25, -0.7, 0.7) * owner.turns[:, :, 0].any(axis=(0, 1))
-            shift = np.clip(rng.normal(size=3), -2.0, 2.0) * 0.05 * owner.unit
-            asked[at] = controls._moved(asked[at], np.concatenate([turn, shift]))
-        wanted = np.tile(np.eye(4), (len(carried.bones), 1, 1))
-        wanted = carried._try(bones, asked, wanted)[0]
+        turns = [np.clip(rng.normal(size=3), -2.0, 2.0) * (0.1 if ends else 0.25) for _ in owners]
+        turns = [turn * owner.turns[:, :, 0].any(axis=(0, 1)) for turn, owner in zip(turns, owners)]
+        shifts = [np.clip(rng.normal(size=3), -2.0, 2.0) * 0.05 * owner.unit for owner in owners]
+        of_limbs = {name: (rng.normal(size=3) * 0.1, rng.uniform(0.15, 0.3)) for name in (*ends, *heels)}
+        for share in np.linspace(0.0, 1.0, STEPS + 1)[1:]:
+            steps = {owner.name: np.append(turn, shift) for owner, turn, shift in zip(owners, turns, shifts)}
+            basis = {name: controls._moved(np.eye(4), step * share) for name, step in steps.items()}
+            for name, (turn, inward) in of_limbs.items():
+                matrix = rest[rig.all.find(name)].copy()
+                matrix[:3, :3] = (
+                    controls._moved(np.eye(4), np.append(turn * share, np.zeros(3)))[:3, :3] @ matrix[:3, :3]
+                )
+                if name in ends:
+                    root, _middle, end = limbs.joints(ends[name], rest)
+                    matrix[:3, 3] += share * inward * (root - end)
+                basis[name] = limbs.basis(name, matrix, rest)
+            yield basis
+
+
+def found(rig: controls.Controls) -> tuple[list, list]:
+    """What is found of that motion [f, n, 4, 4], and the motion."""
+    counted, wanted, before = Counted(rig), [], None
+    bones = [rig.copy.pose.bones[name] for name in rig.keyed]
+    shown = []
+    for basis in list(motion(rig)):
+        for bone in bones:
+            bone.matrix_basis = Matrix(basis.get(bone.name, np.eye(4)))
+        wanted.append(rig.shown())
         for bone in bones:
             bone.matrix_basis = Matrix()
-        found.append(carried.solve(frame, wanted, None)[1])
-        poses.append(wanted)
-    return np.array(found), poses
+        before, _off = rig.solve(1, wanted[-1], before)
+        shown.append(counted.poses)
+    del rig.shown
+    return shown, wanted
 
 
-def by_ik(led: controls.Controls, off: np.ndarray, case: str) -> dict:
-    """Of errors [f, m, 2] of a bake by inverse kinematics those of the ends of limbs, and of their middles."""
-    limbs = led.limbs.found
-    rows = {f"{case}ik ends": {limb.last for limb in limbs}, f"{case}ik middles": {limb.lower for limb in limbs}}
-    found = {name: [led.rows.index(row) for row in some if row in led.rows] for name, some in rows.items()}
-    return {name: summary(off, bodies, led.height) for name, bodies in found.items() if bodies}
-
-
-def planes(led: controls.Controls, wanted: np.ndarray, shown: np.ndarray) -> list:
-    """Angles between the planes that limbs bend in, wanted and shown, where they are bent by more than BENT [rad]."""
-    found = []
-    for limb in led.limbs.found:
-        root, middle, end = led.limbs.joints(limb, wanted)
-        a, b = middle - root, end - middle
-        if np.arccos(np.clip(a @ b / np.linalg.norm(a) / np.linalg.norm(b), -1.0, 1.0)) > BENT:
-            off, axis = led.limbs._bend(limb, wanted)
-            found.append(abs(ik_limbs._angle(off, led.limbs._bend(limb, shown)[0], axis)))
-    return found
+def of_limbs(led: controls.Controls, shown: list, wanted: list, case: str) -> dict:
+    """How far off the ends and the middles of limbs are, and the planes that they bend in."""
+    limbs, off, angles = led.limbs, apart(led, shown, wanted), []
+    rows = {"ends": {limb.last for limb in limbs.found}, "middles": {limb.lower for limb in limbs.found}}
+    bodies = {name: [led.rows.index(row) for row in some if row in led.rows] for name, some in rows.items()}
+    for now, goal in zip(shown, wanted):
+        for limb in limbs.found:
+            root, middle, end = limbs.joints(limb, goal)
+            a, b = middle - root, end - middle
+            if np.arccos(np.clip(a @ b / np.linalg.norm(a) / np.linalg.norm(b), -1.0, 1.0)) > BENT:
+                line = limbs._bend(limb, goal)
+                angles.append(abs(ik_limbs._angle(line[0], limbs._bend(limb, now)[0], line[1])))
+    planes = np.array([(0.0, angle, 0.0) for angle in angles or [0.0]])
+    return {f"{case} {name}": summary(off[:, some]) for name, some in bodies.items() if some} | {
+        "planes": summary(planes)
+    }
 
 
 class Counted:
@@ -136,34 +208,26 @@ def fallen(scene, obj, frames: int):
 
 def measured(name: str, frames: int) -> tuple[dict, tuple]:
     """The cases of a rig, and what it costs."""
+    own = snapping(name) if name in METARIGS else 0.0
     scene, obj = make(name)
     names = [part.bone for part in obj.active_ragdoll.parts]
     start = time.perf_counter()
     carried = bake._controls(obj, names)
-    searching = time.perf_counter() - start
-    owned = list(carried.control_of)
-    off, poses = given(carried, 1)
+    costs = [f"{len(carried.control_of)} of {len(names)}", time.perf_counter() - start]
     recorder = fallen(scene, obj, frames)
-    counted = Counted(carried)
-    list(recorder.solve(carried))
-    costs = [searching, *counted.read(frames)]
-    cases = {"given": summary(off, owned, carried.height)}
-    cases["physical"] = summary(np.array(recorder.off), owned, carried.height)
-    carried.remove()
-    led = bake._controls(obj, names, controls.IK, True)
-    if led.limbs.found:
-        cases |= by_ik(led, np.array([led.solve(1, wanted, None)[1] for wanted in poses]), "")
-        counted, basis, off, bends = Counted(led), None, [], []
-        for frame, wanted in zip(recorder.numbers, recorder.poses, strict=True):
-            basis, left = led.solve(frame, wanted, basis)
-            off.append(left)
-            bends += planes(led, wanted, counted.poses)
-        costs += counted.read(frames)
-        cases |= by_ik(led, np.array(off), "physical ")
-        bends = np.degrees(bends or [0.0])
-        cases["bend planes"] = (0.0, 0.0, float(bends.mean()), float(bends.max()))
-    led.remove()
-    return cases, (f"{len(owned)} of {len(names)}", *costs)
+    cases, owned = {}, list(carried.control_of)
+    for led in (False, True):
+        rig = bake._controls(obj, names, controls.IK, True) if led else carried
+        if not led or rig.limbs.found:
+            given, counted, basis, shown = found(rig), Counted(rig), None, []
+            for frame, wanted in zip(recorder.numbers, recorder.poses, strict=True):
+                basis, _off = rig.solve(frame, wanted, basis)
+                shown.append(counted.poses)
+            costs += counted.read(frames)
+            for case, pair in (("given", given), ("physical", (shown, recorder.poses))):
+                cases |= of_limbs(rig, *pair, case) if led else {case: summary(apart(rig, *pair)[:, owned])}
+        rig.remove()
+    return cases, (*costs, *[0.0] * (6 - len(costs)), own / costs[2])
 
 
 def run(**options) -> tuple[dict, bool]:
@@ -174,14 +238,14 @@ def run(**options) -> tuple[dict, bool]:
         for case, values in cases.items():
             good = all(value <= aim for value, aim in zip(values, AIMS[case], strict=True))
             rows.append((f"{name}, {case}", *values, _characters.verdict(good)))
-            figures[f"{name} {case}"] = dict(zip(("mean_mm", "worst_mm", "mean_deg", "worst_deg"), values))
-        costs.append((name, *(*cost, 0.0, 0.0)[:6], _characters.verdict(max(cost[2::2]) <= SECONDS)))
+            figures[f"{name} {case}"] = dict(zip(FIGURES, values))
+        costs.append((name, *cost, _characters.verdict(max(cost[2], cost[4]) <= SECONDS)))
         figures[f"{name} cost"] = dict(zip(COSTS, cost))
-    head = ("rig", "mean mm", "worst mm", "mean deg", "worst deg", "aim")
+    head = ("rig", *(figure.replace("_", " ") for figure in FIGURES), "aim")
     _characters.print_table("A bake to controls", head, rows)
     _characters.print_table("What it costs", ("rig", *COSTS, "aim"), costs)
     return figures, all(row[-1] == "PASS" for row in rows + costs)
 
 
 if __name__ == "__main__":
-    _characters.bench(run, __doc__, rigs=list(METARIGS), frames=40)
+    _characters.bench(run, __doc__, rigs=[*METARIGS, *MADE], frames=40)

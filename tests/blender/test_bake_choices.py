@@ -8,7 +8,7 @@ import animated
 import rigs
 from active_ragdoll.core.blender import bake
 from animated import SAME, animate, animation_settings, curves, matrices, played, random_poses, restore
-from core.blender.bake import actions
+from core.blender.bake import action_keys, actions
 from core.blender.rig import action_channels
 
 pytestmark = pytest.mark.blender_version
@@ -74,6 +74,14 @@ def test_a_layer_plays_over_the_animation_and_goes_again(kind, combined):
     assert np.abs(played(obj, EVERY) - before).max() < SAME
     assert animation_settings(obj) == settings
     assert held is None or curves(old, obj) == held
+
+
+def test_a_combined_layer_of_what_is_played_changes_nothing():
+    obj = _animated("action")
+    before = played(obj, RANGE)
+    poses = action_keys.Poses.from_matrix_basis(["a", "b", "c"], RANGE, before)
+    actions.bake(obj, poses, "Baked", destination=actions.LAYER, below=_below(obj))
+    assert rigs.angles(played(obj, RANGE), before).max() < 1e-3
 
 
 def test_the_current_action_is_keyed_itself_and_comes_back_bit_for_bit():

@@ -117,7 +117,7 @@ def run_spring2(frequency, ratio, seconds, first=0):
     """SPRING2 rows that pull a body from 1 to 0, the first frame of so many substeps softer."""
     place, speed, places = 1.0, 0.0, [1.0]
     for substep in range(round(seconds / STEP)):
-        acting = springs.first_frame(frequency, first) if substep < first else frequency
+        acting = frequency * np.sqrt(1.0 - 0.5 / first) if substep < first else frequency
         stiffness, damping = map(float, springs.spring2(acting, ratio, INERTIA, STEP))
         stiffness = min(stiffness, INERTIA / STEP**2 / 16.0)
         brake = -min(damping, INERTIA / STEP) * speed * STEP
@@ -132,7 +132,7 @@ def run_motor(frequency, ratio, seconds, fps, substeps):
     """MOTOR rows told anew at each frame, from what was seen of the last one."""
     step, place, speed, places, acceleration, mean = 1.0 / (fps * substeps), 1.0, 0.0, [1.0], np.zeros(3), np.zeros(3)
     for _frame in range(round(seconds * fps)):
-        seen = springs.velocity_at_end(mean, acceleration, 1.0 / fps, substeps)
+        seen = mean + acceleration * (0.5 / fps * (1.0 - 1.0 / substeps))
         error = np.array([-place, 0.0, 0.0])
         wanted, acceleration = springs.motor(frequency, ratio, error, seen, 1.0 / fps, substeps)
         most = INERTIA * abs(acceleration[0]) * step

@@ -85,6 +85,7 @@ def test_compose_and_decompose_are_inverse(rng):
 def test_between_two_poses_rotations_turn_and_the_rest_goes_evenly(rng):
     positions, rotations, scales = random_pose(rng, (2,), 30, uniform_scale=False)
     a, b = pose.compose_matrices(positions, rotations, scales)
+    assert np.array_equal(pose.between(a, a, 0.3), a), "what stays is not turned by rounding"
     np.testing.assert_allclose(pose.between(a, b, 0.0), a, **CLOSE)
     np.testing.assert_allclose(pose.between(a, b, 1.0), b, **CLOSE)
     found = pose.decompose_matrices(pose.between(a, b, 0.25))

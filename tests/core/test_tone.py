@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from core import quaternion
-from core.anatomy import joints
+from core.anatomy import axes, joints
 from core.anatomy.joints import AIR, BACKWARD, FORWARD, LEFT, RELAXED, RIGHT
 from core.ragdoll.recovery import tone
 
@@ -17,8 +17,8 @@ def ways(posture, body, roll=0.0) -> dict:
     """Directions of the limbs in a posture, by bone; the bones' own axes are turned at random from a seed."""
     draw = np.random.default_rng(int(roll))
     turns = quaternion.normalize(draw.normal(size=(len(body.names), 4)))
-    found = joints.body_of(body.anatomy, body.parents, body.heads, body.tails, turns)
-    local = joints.turns_of(posture, found, body.bones, body.parents)
+    found = axes.bind_of(body.anatomy, body.parents, body.heads, body.tails)
+    local = joints.turns_of(posture, found, turns, body.bones, body.parents)
     deltas = {}
     for i in body.bones:
         own = quaternion.identity()

@@ -244,12 +244,7 @@ class Poses:
 
 
 def write_poses(
-    writer: KeyWriter,
-    obj: bpy.types.Object,
-    poses: Poses,
-    animated: set[str],
-    tolerance: Tolerance | None = None,
-    below: dict[str, NDArray] | None = None,
+    writer: KeyWriter, obj, poses: Poses, animated: set[str], tolerance: Tolerance | None, below: dict | None
 ) -> dict[str, list[float]]:
     """Write the keys of all bones.
 
@@ -329,7 +324,9 @@ def _angle(mode: str) -> keyframes.Deviation:
 def _added(mode: str, values: NDArray, under: NDArray) -> NDArray:
     """What NLA's *Combine* has to add to rotation channels [f, rows, channels] for them to become the values."""
     if mode == "QUATERNION":
-        return keyframes.rotation_channels(mode, quaternion.multiply(quaternion.conjugate(under), values))
+        # Blender takes the angle of what is added from its w alone; keys that are interpolated are not of length 1.
+        turns = quaternion.normalize(quaternion.multiply(quaternion.conjugate(under), values))
+        return keyframes.rotation_channels(mode, turns)
     return values - under
 
 
@@ -364,9 +361,7 @@ def _write_columns(writer: KeyWriter, pose_bones: list, columns: list, frames: N
     return written
 
 
-def _coordinates(
-    frames: NDArray, values: NDArray, allowed: float | None, deviation: keyframes.Deviation
-) -> tuple[NDArray[np.float32], NDArray[np.bool_] | None]:
+def _coordinates(frames: NDArray, values: NDArray, allowed: float | None, deviation: keyframes.Deviation) -> tuple:
     """(frame, value) as keys store it, shape [rows, channels, f, 2], and which to keep, shape [f, rows]."""
     frame_count, row_count, channel_count = values.shape
     keys = np.empty((row_count, channel_count, frame_count, 2), dtype=np.float32)
@@ -378,9 +373,7 @@ def _coordinates(
     return keys, keyframes.keys_to_keep(frames, stored, allowed, deviation)
 
 
-def _values_outside(
-    writer: KeyWriter, paths: list[str], rest: NDArray, frames: NDArray
-) -> tuple[NDArray | None, NDArray | None]:
+def _values_outside(writer: KeyWriter, paths: list[str], rest: NDArray, frames: NDArray) -> tuple:
     """Values [paths, channels] on the frames next to the range, None on sides where nothing is kept."""
 
     def at(frame: float) -> NDArray:

@@ -169,14 +169,7 @@ def repeated(obj: bpy.types.Object, first: int, last: int, times: int):
 
 # ---- the bake -------------------------------------------------------------------------------------------------------
 def bake(
-    obj: bpy.types.Object,
-    poses: Poses,
-    name: str,
-    *,
-    tolerance: Tolerance | None = None,
-    destination: str = NEW,
-    below: dict | None = None,
-    properties: dict | None = None,
+    obj, poses: Poses, name: str, *, tolerance: Tolerance | None = None, destination=NEW, below=None, properties=None
 ) -> tuple[bpy.types.Action, bpy.types.Action | None, AnimationState]:
     """Make an action that plays the poses, and play it on the character.
 

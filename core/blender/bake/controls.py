@@ -32,7 +32,7 @@ TURN = 0.02  # of the trials at rest [rad]
 FOLLOWS, STAYS = 0.5, 0.4  # shares of a turn: from there a bone follows, up to there (a share of its twist) it does not
 FULLY = 0.9  # about its two best axes an owner turns its bone by this share
 HELPS = 0.05  # from there on a turn of a further control gives errors that no other gives
-LOOSE = 0.03  # how much errors count about axes that an owner does not turn its body about
+LOOSE = 0.15, 0.03  # how much errors count about axes that an owner does not turn its body about: at first, at last
 DAMPING, LEAST_DAMPING = 0.1, 0.03
 FARTHEST = 0.6  # that a control turns in one step [rad]: the responses hold for small turns only
 PLACE_WEIGHT = 6.0  # of a bone's place in heights against its rotation [rad]: twist cannot always be given
@@ -48,6 +48,7 @@ class Owner:
 
     name: str
     row: int  # in the armature
+    above: int  # row of its parent, or -1
     body: int  # place of its bone among the bodies
     turns: np.ndarray  # of bodies for its turns, and for its shifts [m, 3, 2, 3]
     arms: np.ndarray  # shifts of bodies likewise, beyond what their parents' turns and shifts give
@@ -246,7 +247,8 @@ class Controls:
     def _group(self) -> None:
         """Which ways of owners [k, 6] are solved together, by which of bodies [m, 6]: what limbs carry comes later.
 
-        Tweaks only bend what the others have turned; before that they would fold it up.
+        In two stages, for each weight of what is loose: tweaks only bend what the others have turned; before that they
+        would fold it up.
         """
         owned, trunk = np.array([owner.body for owner in self.owners], dtype=int), self._trunk()
         carried = ~trunk[:, 0]
@@ -257,7 +259,7 @@ class Controls:
         self.groups = []
         for owners, bodies in [group for group in groups if group[1].any() or group[0].any()] or groups[:1]:
             ways = owners[:, None] & (self.units > 0.0)
-            self.groups.append(([ways & ~self.tweaks, ways] if (ways & self.tweaks).any() else [ways], bodies))
+            self.groups.append(([ways & ~self.tweaks, ways], bodies))
 
     def _trunk(self) -> np.ndarray:
         """Which turns and places of bodies [m, 6] come before inverse kinematics: those where limbs begin as well."""
@@ -407,13 +409,13 @@ class Controls:
         return found
 
     def _weigh(self) -> None:
-        """How much turns of bodies about their own axes count [m, 3, 3]: little where their owners do not turn them."""
-        self._weights = np.tile(LOOSE * np.eye(3), (len(self.bones), 1, 1))
+        """About which of their own axes owners turn bodies [m, 3, 3]: turns about others count little."""
+        self._sure, self._loose = np.zeros((len(self.bones), 3, 3)), LOOSE[-1]
         for owner in self.owners:
             turns = self._axes_of([owner], self._rest)[0] @ owner.turns[owner.body].transpose(1, 0, 2)
             to_body = _axes(self._rest[self.rows[owner.body]]).T
             ways, sizes, _ = np.linalg.svd(to_body @ np.hstack(turns))
-            self._weights[owner.body] = ways @ np.diag(np.where(sizes > FOLLOWS, 1.0, LOOSE)) @ ways.T
+            self._sure[owner.body] = ways @ np.diag(sizes > FOLLOWS) @ ways.T
 
     def _turn(self, names: list) -> None:
         """Turn bones about each of their free axes, if that is not done yet."""
@@ -433,7 +435,10 @@ class Controls:
 
     def _unmeasured(self, name: str, body: int) -> Owner:
         """An owner that does nothing."""
-        return Owner(name, self.all.find(name), body, *np.zeros((2, len(self.rows), 3, 2, 3)))
+        row, parent = self.all.find(name), self.all[name].parent
+        return Owner(
+            name, row, self.all.find(parent.name) if parent else -1, body, *np.zeros((2, len(self.rows), 3, 2, 3))
+        )
 
     def _shifted(self, owner: Owner, unit: float) -> Owner:
         """An owner with its responses to shifts as well, in some unit; itself where it cannot be shifted."""
@@ -461,11 +466,8 @@ class Controls:
 
     def _axes_of(self, owners: list, poses: np.ndarray) -> np.ndarray:
         """Axes of controls, and of the bones that carry them [k, 2, 3, 3]."""
-        above = [self.all[owner.row].parent for owner in owners]
-        rows = [
-            (owner.row, self.all.find(bone.name) if bone else -1) for owner, bone in zip(owners, above, strict=True)
-        ]
-        return _axes(np.append(poses, [np.eye(4)], axis=0)[np.array(rows, dtype=int).reshape(-1, 2)])
+        rows = np.array([(owner.row, owner.above) for owner in owners], dtype=int).reshape(-1, 2)
+        return _axes(np.append(poses, [np.eye(4)], axis=0)[rows])
 
     # ---- poses ----
 
@@ -492,7 +494,7 @@ class Controls:
                 basis[:3, : 4 if placed else 3] = matrix[:3, : 4 if placed else 3]
                 bone.matrix_basis = Matrix(basis)
         for i, (stages, rows) in enumerate(self.groups):
-            for ways in stages:
+            for ways, self._loose in zip(stages, LOOSE, strict=True):
                 poses = self._settle(bones[: len(self.owners)], wanted[self.rows], ways, rows)
             if i == 0 and self.limbs.found:
                 poses = self.limbs.solve(poses, wanted)
@@ -541,7 +543,8 @@ class Controls:
     def _weights_in(self, poses: np.ndarray) -> np.ndarray:
         """What turns of bodies count about the axes of the armature [m, 3, 3]."""
         axes = _axes(poses[self.rows])
-        return axes @ self._weights @ axes.transpose(0, 2, 1)
+        weights = self._sure + self._loose * (np.eye(3) - self._sure)
+        return axes @ weights @ axes.transpose(0, 2, 1)
 
     def _jacobian(self, poses: np.ndarray, owners: list) -> np.ndarray:
         """How the errors [m * 6] of bodies go down with turns and shifts in heights of owners [k * 6]."""

@@ -82,7 +82,7 @@ class Recorder:
         self.bases, self.places = [], []  # of the object without its parents: matrices, and its location
         self.solved, self.off = [], []  # by `solve`: basis matrices of the controls, how far off the bones are
         self.adds = channels
-        self._channels = {name: [] for name in _CHANNELS} if channels else None
+        self._channels = {name: [] for name in _CHANNELS if channels}
 
     def watch(self, first: int, last: int) -> Iterator[int]:
         """Record a range, yielding each frame; what is simulated before that range is yielded too."""
@@ -129,7 +129,7 @@ class Recorder:
         self.worlds.append(array_of(posed.matrix_world))
         self.bases.append(array_of(posed.matrix_basis))
         self.places.append(np.array(posed.location))
-        for name, values in (self._channels or {}).items():
+        for name, values in self._channels.items():
             values.append(values_of(self.obj.pose.bones, name, _CHANNELS[name]))
 
     def solve(self, carried: controls.Controls, root: str | None = None) -> Iterator[int]:
@@ -150,13 +150,13 @@ class Recorder:
         """Forget the other frames."""
         for name in ("numbers", "poses", "worlds", "bases", "places"):
             setattr(self, name, getattr(self, name)[frames])
-        for name, values in (self._channels or {}).items():
+        for name, values in self._channels.items():
             self._channels[name] = values[frames]
 
     def below(self, names: list) -> dict | None:
         """The channels [f, bones, k] of bones by the property, if they were recorded."""
         rows = [self.obj.data.bones.find(name) for name in names]
-        found = (self._channels or {}).items()
+        found = self._channels.items()
         return {name: np.array(values, dtype=float)[:, rows] for name, values in found} or None
 
     def basis(self, names: list) -> np.ndarray:

@@ -426,7 +426,9 @@ def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
     mirrored = bool(np.linalg.det(to_world[:3, :3]) < 0.0)
     ancestors = skeleton.nearest_ancestors(pose.parents, np.isin(np.arange(len(pose.names)), plan.bones))
     simulated = [pose.names[bone] for bone in plan.bones]
-    held = _held_back(obj, ancestors, set(simulated))
+    # Bones below them that constraints of the rig would keep in the animation's place (Rigify's fingers).
+    others = [b for b, above in zip(obj.pose.bones, ancestors, strict=True) if above >= 0 and b.name not in simulated]
+    held = [bone.name for bone in others if any(_leads(c) and c.influence > 0.0 for c in bone.constraints)]
     if settings.target_armature is None:
         # What the rig's constraints give is taken from the source, relative to the parent: a limb goes where its parent
         # does, which the bodies lead.
@@ -472,9 +474,3 @@ def _leads(constraint) -> bool:
     return not (
         constraint.mute or constraint.name.startswith(source.CONSTRAINT_NAME) or constraint.type == "LIMIT_ROTATION"
     )
-
-
-def _held_back(obj, ancestors, simulated) -> list[str]:
-    """Bones below simulated ones that constraints of the rig would keep in the animation's place (Rigify's fingers)."""
-    below = [b for b, above in zip(obj.pose.bones, ancestors, strict=True) if above >= 0 and b.name not in simulated]
-    return [bone.name for bone in below if any(_leads(c) and c.influence > 0.0 for c in bone.constraints)]

@@ -33,18 +33,13 @@ def assign_layers(scene) -> list[str]:
     before, after = (normal, wide) if without else (wide, normal)
     notes = []
     for obj in characters:
-        parts = obj.active_ragdoll.parts
-        if obj not in without:
-            for part in parts:
-                if _layers(part.body) == before.tolist():  # other layers are the user's choice
-                    part.body.rigid_body.collision_collections = after.tolist()
-            continue
-        slot = without.index(obj)
-        own = overlap.layers(slot)
-        of = overlap.groups(parents_of(parts))
-        for part, group in zip(parts, of, strict=True):
-            if _layers(part.body) not in (None, own[group].tolist()):  # writing would outdate a cache
-                part.body.rigid_body.collision_collections = own[group].tolist()
+        parts, slot = obj.active_ragdoll.parts, without.index(obj) if obj in without else -1
+        own = overlap.layers(slot)[overlap.groups(parents_of(parts))] if slot >= 0 else [after] * len(parts)
+        for body, wanted in ((part.body, wanted) for part, wanted in zip(parts, own, strict=True)):
+            layers = _layers(body)
+            if layers in (None, wanted.tolist()) or (slot < 0 and layers != before.tolist()):
+                continue  # writing would outdate a cache; other layers are the user's choice
+            body.rigid_body.collision_collections = wanted.tolist()
         if slot >= overlap.CHARACTERS:
             most = overlap.CHARACTERS
             notes.append(

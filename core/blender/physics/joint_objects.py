@@ -6,7 +6,9 @@ import numpy as np
 from mathutils import Matrix, Quaternion
 
 from ... import quaternion
-from ...anatomy.joints import POSTURES, body_of, joint_limits, turns_of
+from ...anatomy.axes import bind_of
+from ...anatomy.joints import POSTURES, joint_limits, turns_of
+from ...anatomy.roles import HUMAN, body_parents
 from ...errors import RagdollError, listed
 from ...pose import affine
 from ...ragdoll.bodies import overlap
@@ -93,23 +95,23 @@ def note_postures(obj, collection, pose, plan, vertices, anatomy) -> None:
     "postures": rotations of the joints [6, m, 4], in their frames, from bind pose; NaN where they say nothing.
     "facing": forward and left along the bones' axes [m, 2, 3]. Both are empty for all but humans.
     """
-    turns = quaternion.from_matrix(rigid(pose.local)[:, :3, :3])
-    body = body_of(anatomy, pose.parents, *_places(pose, vertices, turns))
-    if body is None:
+    bind = bind_of(anatomy, body_parents(anatomy, pose.parents), *_places(pose, vertices))
+    if bind is None or anatomy.kind != HUMAN:
         return
-    found = np.array([turns_of(each, body, plan.bones, plan.parents) for each in POSTURES])
+    turns = quaternion.from_matrix(rigid(pose.local)[:, :3, :3])
+    found = np.array([turns_of(each, bind, turns, plan.bones, plan.parents) for each in POSTURES])
     for i, bone in enumerate(plan.bones):
         own = obj.pose.bones[bone].active_ragdoll
         frame = quaternion.normalize(np.array(own.joint_rotation, dtype=float))
         for turn in found[:, i] if np.isfinite(found[0, i]).all() else ():
             joint = quaternion.multiply(quaternion.conjugate(frame), quaternion.multiply(turn, frame))
             turn[:] = limits.brought_within(own.joint, tuple(own.limit_min), tuple(own.limit_max), joint)
-    facing = np.array([body.own.forward, body.own.left]) @ quaternion.to_matrix(turns[plan.bones])
+    facing = np.array([bind.axes.forward, bind.axes.left]) @ quaternion.to_matrix(turns[plan.bones])
     built.note(collection, postures=found.round(6).tolist(), facing=facing.round(6).tolist())
 
 
-def _places(pose, vertices, *more) -> tuple:
-    """Heads and tails of the bones [n, 3], more, and the vertices that each dominates, in the armature's space."""
+def _places(pose, vertices) -> tuple:
+    """Heads and tails of the bones [n, 3], and the vertices that each dominates, in the armature's space."""
     heads, tails = pose.local[:, :3, 3], pose.local_tails
     if vertices is not None:
         ours, theirs = np.concatenate([heads, tails]), np.concatenate([pose.heads, pose.tails])
@@ -118,7 +120,7 @@ def _places(pose, vertices, *more) -> tuple:
         # The armature's scale; negative when it is mirrored.
         scale = float((theirs * (ours @ pose.axes.T)).sum() / (ours * ours).sum())
         vertices = [None if v is None else (v - middle) @ pose.axes / scale + centre for v in vertices]
-    return heads, tails, *more, vertices
+    return heads, tails, vertices
 
 
 def _state_limits(pose_bone, anatomical, axes) -> None:

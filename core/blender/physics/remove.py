@@ -72,7 +72,7 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
                 if not built.ragdolls(scene):
                     collision.restore_layers(scene)
                     world.restore(scene)
-                drop_source_scene(scene)
+                drop_source_scenes()
 
 
 def _end_first(scene) -> None:
@@ -139,26 +139,14 @@ def remove_collections(collections, scene, helpers=frozenset()) -> None:
         outer.children.link(child)
 
 
-def drop_source_scene(scene) -> None:
-    """Remove the hidden scene if no character of the scene needs it any more; a copy of the scene may share it.
-
-    Args:
-        scene: None where it was deleted; after loading.
-    """
-    sharing = [other for other in bpy.data.scenes if other.active_ragdoll.source is not None and other.library is None]
-    idle = []
-    for other in {scene, *sharing} - {None}:
-        settings = [o.active_ragdoll for o in armatures(other.objects) if o.library is None]
+def drop_source_scenes() -> None:
+    """Remove the hidden scenes that no character of their scene needs any more; a copy of a scene may share its one."""
+    for scene in (scene for scene in bpy.data.scenes if scene.library is None and scene.active_ragdoll.source):
+        settings = [obj.active_ragdoll for obj in armatures(scene.objects) if obj.library is None]
         if not any(own.is_ragdoll or own.target_armature for own in settings):
-            idle.append(other)
-    hidden = {other.active_ragdoll.source for other in idle} - {None}
-    hidden |= {other for other in bpy.data.scenes if other.library is None} - {
-        other.active_ragdoll.source for other in bpy.data.scenes
-    }  # also those of scenes that were deleted
-    hidden -= {other.active_ragdoll.source for other in sharing if other not in idle}
-    for other in idle:
-        other.active_ragdoll.property_unset("source")
-    hidden.discard(bpy.context.scene)  # perhaps the last one that there is
-    for unused in filter(lambda found: found.active_ragdoll.is_source, hidden):
+            scene.active_ragdoll.property_unset("source")
+    needed = {scene.active_ragdoll.source for scene in bpy.data.scenes} | {bpy.context.scene}  # perhaps the last one
+    hidden = [scene for scene in bpy.data.scenes if scene.active_ragdoll.is_source and scene.library is None]
+    for unused in [scene for scene in hidden if scene not in needed]:
         bpy.data.batch_remove([other for other in unused.collection.objects if source.STAND_IN_FOR in other])
         bpy.data.scenes.remove(unused)

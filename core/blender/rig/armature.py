@@ -312,15 +312,12 @@ def _sewn_ends(obj, row: dict, parents) -> list:
 
 def _carries_mesh(obj, bone: str) -> bool:
     """Whether a part of a mesh hangs on a bone: an object, or vertices of a mesh with an armature modifier."""
-    for mesh in (other for other in bpy.data.objects if other.type == "MESH"):
-        if mesh.parent == obj and mesh.parent_type == "BONE" and mesh.parent_bone == bone:
-            return True
-        group = mesh.vertex_groups.get(bone)
-        if group is None or not any(m.type == "ARMATURE" and m.object == obj for m in mesh.modifiers):
-            continue
-        if any(e.group == group.index and e.weight > 0.5 for v in mesh.data.vertices for e in v.groups):
-            return True
-    return False
+    meshes = [other for other in bpy.data.objects if other.type == "MESH"]
+    if any(mesh.parent == obj and (mesh.parent_type, mesh.parent_bone) == ("BONE", bone) for mesh in meshes):
+        return True
+    skins = [mesh for mesh in meshes if any(m.type == "ARMATURE" and m.object == obj for m in mesh.modifiers)]
+    groups = ((mesh.data.vertices, mesh.vertex_groups.find(bone)) for mesh in skins if bone in mesh.vertex_groups)
+    return any(e.group == i and e.weight > 0.5 for vertices, i in groups for v in vertices for e in v.groups)
 
 
 def prop_bones(obj: bpy.types.Object, anatomy: Anatomy, bones=None) -> np.ndarray:

@@ -62,15 +62,13 @@ class RigRest:
         self.bind = LocalPose(positions, rotations, np.ones_like(scales))  # local to the parents, level order [n]
         self.modes = tuple(bone.rotation_mode for bone in obj.pose.bones)  # this and all below in Blender's order [n]
         self.connected = np.array([bone.use_connect and bone.parent is not None for bone in bones])  # without location
-        self.special: list[int] = []  # bones that do not inherit all of the parent's transform
-        self.scale_only = True  # whether they differ in what they inherit of the parent's scale alone
-        for row, bone in enumerate(bones):
-            if bone.parent is None and bone.use_local_location:
-                continue
-            other = not bone.use_inherit_rotation or not bone.use_local_location
-            if other or bone.inherit_scale != "FULL":
-                self.special.append(row)
-                self.scale_only &= not other
+        inner = [
+            (row, bone) for row, bone in enumerate(bones) if bone.parent is not None or not bone.use_local_location
+        ]
+        other = {row for row, bone in inner if not (bone.use_inherit_rotation and bone.use_local_location)}
+        # Bones that do not inherit all of the parent's transform, and whether they differ in its scale alone.
+        self.special = [row for row, bone in inner if row in other or bone.inherit_scale != "FULL"]
+        self.scale_only = not other
 
 
 def sample_action(

@@ -36,14 +36,10 @@ def carried_meshes(obj, pose, world: np.ndarray, props: np.ndarray) -> list:
         props: bones [n] on which meshes do not count, unless there are no others.
     """
     deformed = set(skinned_meshes(obj))
-    found = []
-    for other in bpy.data.objects:
-        if other.type != "MESH" or other in deformed or other.hide_render or other.rigid_body is not None:
-            continue
-        if other.users_scene and len(other.data.vertices):
-            bone, place = _carried(obj, other, pose, world)
-            if bone >= 0:
-                found.append((other, bone, place))
+    others = [other for other in bpy.data.objects if other.type == "MESH" and other not in deformed]
+    others = [other for other in others if not other.hide_render and other.rigid_body is None and other.users_scene]
+    found = [(other, *_carried(obj, other, pose, world)) for other in others if len(other.data.vertices)]
+    found = [each for each in found if each[1] >= 0]
     worn = [each for each in found if not props[each[1]]]
     return worn if worn or deformed else found
 

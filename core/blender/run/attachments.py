@@ -153,14 +153,6 @@ def other_now(run, own: Attached) -> np.ndarray:
     return rigid(array_of(own.other.evaluated_get(run.graph).matrix_world))
 
 
-def _check_target(own: Attached) -> None:
-    attachments = own.character.obj.active_ragdoll.attachments
-    if own.number >= len(attachments):
-        raise RagdollError(f"{own.name} was removed: what else was set in mid-shot acts from the next start on")
-    if attachments[own.number].target is None:
-        raise RagdollError(f"{own.name}: its target was deleted")
-
-
 def place_of(run, own: Attached, scene, frame: int) -> np.ndarray:
     """Place of the target at a frame, at which the hidden scene stands: a rigid matrix [4, 4]."""
     now = own.character.source.evaluated_get(run.source_graph)
@@ -274,7 +266,10 @@ def _joints(run):
 
 
 def _step(run, own: Attached, scene, seconds: float, substeps: int) -> None:
-    _check_target(own)
+    if own.number >= len(own.character.obj.active_ragdoll.attachments):
+        raise RagdollError(f"{own.name} was removed: what else was set in mid-shot acts from the next start on")
+    if own.item.target is None:
+        raise RagdollError(f"{own.name}: its target was deleted")
     items = at_frame.owner(own.character.obj, own.character.keyed).active_ragdoll.attachments
     settings = items[own.number] if own.number < len(items) else own.item
     now = other_now(run, own)
@@ -306,7 +301,6 @@ def _step(run, own: Attached, scene, seconds: float, substeps: int) -> None:
         frame = np.array(now, dtype=float)
         frame[:3, 3] = point_of(own, body)
         own.grip = np.linalg.inv(now) @ (body if own.kind == FIXED else frame)
-        _swap_joints(run, own)
         _join_by_spring(run, own, frame, gains)
     elif settings.max_force > 0.0 or own.capped:
         set_springs(_constraint_of(run, own), gains)
@@ -330,7 +324,6 @@ def _approach(run, own: Attached, body, now, left: int) -> None:
         way = (wanted[:3, 3] + turn @ (point - body[:3, 3]) - point) / left
     else:
         way, angles = (wanted[:3, 3] - point) / left, None
-    _swap_joints(run, own)
     _join_by_limits(run, own, affine(np.eye(3), point), [(float(x), float(x)) for x in way], angles)
 
 
@@ -346,7 +339,6 @@ def _rope(run, own: Attached, scene, body, now, before, length: float, seconds: 
         pace = (anchor - (before @ own.base @ held)[:3, 3]) / seconds
     velocity, far = (point - last) / seconds - pace, 1e3 * max(length, own.character.height)
     frame, limits = attachment.rope(point, anchor, velocity, length, far, world.pull(scene), seconds)
-    _swap_joints(run, own)
     _join_by_limits(run, own, frame, limits)
 
 
@@ -365,11 +357,12 @@ def _gains(run, own: Attached, scene, max_force: float, seconds: float, substeps
 
 
 # ---- helpers --------------------------------------------------------------------------------------------------------
-def _swap_joints(run, own: Attached) -> None:
-    """Make the other one of the two constraint objects the live one."""
+def _swap_joints(run, own: Attached):
+    """Make the other one of the two constraint objects the live one; returns its evaluated constraint."""
     if own.live is not None:
         _disconnect(run, own.joints[own.live])
     own.live = 0 if own.live is None else 1 - own.live
+    return _constraint_of(run, own)
 
 
 def _let_go(run, own: Attached) -> None:
@@ -458,7 +451,7 @@ def _disconnect(run, joint) -> None:
 
 def _join_by_spring(run, own: Attached, frame, gains) -> None:
     """Have Bullet's constraint made at the next step at a frame [4, 4]: a servo that keeps the bodies as they are."""
-    constraint = _constraint_of(run, own)
+    constraint = _swap_joints(run, own)
     for axis in "xyz":
         setattr(constraint, f"use_limit_lin_{axis}", False)
         setattr(constraint, f"use_limit_ang_{axis}", False)
@@ -475,7 +468,7 @@ def _join_by_limits(run, own: Attached, frame, linear, angular=None) -> None:
         linear: for each axis the lowest and the highest offset [m], or None where it is free.
         angular: the three angles at which it is held [rad]; None leaves it free to turn.
     """
-    constraint = _constraint_of(run, own)
+    constraint = _swap_joints(run, own)
     for i, axis in enumerate("xyz"):
         limit(constraint, f"lin_{axis}", linear[i])
         limit(constraint, f"ang_{axis}", None if angular is None else (float(angular[i]),) * 2)

@@ -9,7 +9,7 @@ from bpy.app.handlers import persistent
 
 from ...errors import RagdollError, unforeseen
 from ..physics import built, view_layers, world
-from ..physics.remove import drop_source_scene, interrupt
+from ..physics.remove import drop_source_scenes, interrupt
 from ..runtime import STATE
 from ..settings import saved
 from ..stack import pose_stack
@@ -128,7 +128,8 @@ def _shows_without_run(scene) -> bool:
             show.show_cached(scene)
         pose_stack.show(scene)
         return True
-    _end_if_spoilt(scene)  # a script may rename a bone or edit a joint and go on before Blender has updated anything
+    # A script may rename a bone or edit a joint and go on before Blender has updated anything.
+    _end_if_spoilt(scene, view_layers.depsgraph_of(scene))
     if STATE.rendering or (scene.frame_subframe != 0.0 and scene.name not in STATE.runs):
         pose_stack.show(scene)
     return STATE.rendering or scene.frame_subframe != 0.0
@@ -273,7 +274,7 @@ def _is_stepping(scene) -> bool:
     return scene.name in STATE.live_worlds and now is not None and not now.point_cache.is_baked
 
 
-def _end_if_spoilt(scene, graph=None) -> None:
+def _end_if_spoilt(scene, graph) -> None:
     """End the run where Bullet's next step would crash.
 
     That is where bodies or joints of its world were deleted, or the joints were copied anew, which frees what the world
@@ -281,12 +282,11 @@ def _end_if_spoilt(scene, graph=None) -> None:
     added, removed or renamed.
 
     Args:
-        graph: tells what has been updated; None before a frame.
+        graph: tells what has been updated.
     """
     if STATE.building or not _is_stepping(scene):
         return
     run, again, text = STATE.runs.get(scene.name), "begin at the shot's first frame again", ""
-    graph = graph or view_layers.depsgraph_of(scene)
     if graph.id_type_updated("ARMATURE"):
         name = shot_run.with_other_bones(run, scene)
         text = f"Bones of '{name}' were added, removed or renamed: {again}" if name else ""
@@ -405,7 +405,7 @@ def after_load(_file=None) -> None:
     saved.restore_overrides()
     saved.bring_up()
     reconcile.mend()
-    drop_source_scene(None)  # those of scenes that were deleted, when there was nothing left to remove
+    drop_source_scenes()  # those of scenes that were deleted, when there was nothing left to remove
 
 
 @_handler

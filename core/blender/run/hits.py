@@ -173,7 +173,8 @@ class Hits(Effect):
         for own in self.by_name.values():
             for hitter in own.hitters:
                 hitter.acting = False
-                matrix = _moved_to(bind[hitter.row], hitter.point)
+                matrix = bind[hitter.row].copy()
+                matrix[:3, 3] += matrix[:3, :3] @ hitter.point
                 hitter.place = matrix[:3, 3]
                 put(run, hitter.obj, matrix)
             # Unused ones as well.
@@ -366,13 +367,6 @@ def _make_hitter(obj, scene, part, blow: bool):
         setattr(constraint, f"use_spring_{axis}", True)
         setattr(constraint, f"spring_damping_{axis}", 0.0)
     return hitter
-
-
-def _moved_to(matrix, point) -> np.ndarray:
-    """A body's matrix [4, 4] moved to a point [3] in its own frame."""
-    result = np.array(matrix, dtype=float)
-    result[:3, 3] += result[:3, :3] @ point
-    return result
 
 
 def _drive_spring(run, hitter, stiffness: float) -> None:

@@ -95,11 +95,8 @@ def _unpacked(data: list, kind: str = "<f8") -> np.ndarray:
 
 def _poses_to(poses: LocalPose) -> list:
     """Poses [f, n] of single precision: each array as its first frame, and the frames of the bones that move."""
-    found = []
-    for array in vars(poses).values():
-        rows = np.flatnonzero((array != array[:1]).any(axis=(0, 2)))
-        found.append([_packed(array[0], "<f4"), rows.tolist(), _packed(array[:, rows], "<f4")])
-    return found
+    moving = [(array, np.flatnonzero((array != array[:1]).any(axis=(0, 2)))) for array in vars(poses).values()]
+    return [[_packed(array[0], "<f4"), rows.tolist(), _packed(array[:, rows], "<f4")] for array, rows in moving]
 
 
 def _poses_from(data: list) -> LocalPose:

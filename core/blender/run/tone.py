@@ -73,9 +73,8 @@ class Falling:
         rows, body, height = self.trunk, run.body, self.character.height
         shares = run.masses[rows] / run.masses[rows].sum()
         pull = float(np.linalg.norm(gravity))
-        clearance = np.inf
-        if pull > 0.0 and not self.fall.touched:
-            clearance = self._clearance(run, gravity / pull) - MARGIN * height
+        falls = pull > 0.0 and not self.fall.touched
+        clearance = self._clearance(run, gravity / pull) - MARGIN * height if falls else np.inf
         place = shares @ body[rows, :3, 3]
         feet = body[self.feet, :3, 3].mean(axis=0) if len(self.feet) else place
         velocity = np.zeros(3) if run.velocity is None else shares @ run.velocity[rows]

@@ -168,18 +168,13 @@ def write_gains(run: Run, scene, substeps: int, seconds: float) -> None:
         for i in rows.tolist():
             constraint = targets[i].evaluated_get(run.graph).rigid_body_constraint
             body = bodies[i].evaluated_get(run.graph).rigid_body
-            _set_gains(constraint, body, gains[character.rows.start + i].tolist())
+            own = gains[character.rows.start + i].tolist()
+            body.linear_damping, body.angular_damping, asleep = *own[LINEAR_DRAG : LINEAR_DRAG + 2], bool(own[-1])
+            if body.use_deactivation != asleep:
+                body.use_deactivation = asleep
+            constraint.enabled = own[0] > 0.0 or max(own[2:5]) > 0.0
+            set_springs(constraint, own)
     run.gains = gains
-
-
-def _set_gains(constraint, body, gains: list) -> None:
-    """Write a row of `_gains` to an evaluated drive and its body."""
-
-    body.linear_damping, body.angular_damping, asleep = *gains[LINEAR_DRAG : LINEAR_DRAG + 2], bool(gains[-1])
-    if body.use_deactivation != asleep:
-        body.use_deactivation = asleep
-    constraint.enabled = gains[0] > 0.0 or max(gains[2:5]) > 0.0
-    set_springs(constraint, gains)
 
 
 def set_springs(constraint, gains: list) -> None:

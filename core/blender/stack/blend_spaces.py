@@ -144,7 +144,7 @@ class Spaces:
                 continue
             try:
                 if aim:
-                    blend_space.mesh_space_pose(label, clip)
+                    blend_space.check_aim(label, clip)
                 clips.append(clip)
                 speeds.append(sample.speed)
             except RagdollError as error:

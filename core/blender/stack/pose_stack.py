@@ -112,7 +112,12 @@ class PoseStack:
             parts = (after.positions, after.rotations, after.scales)
             local[changed] = pose_space.compose_matrices(*(part[changed] for part in parts))
             matrices = pose_space.local_to_model_matrices(skeleton, local)[skeleton.from_level]
-        return matrices, self._basis(matrices, local[skeleton.from_level]), states
+        basis, bones = self._to_basis @ local[skeleton.from_level], self.obj.data.bones
+        for row in self._rest.special:
+            parent = bones[row].parent
+            above = None if parent is None else matrices[bones.find(parent.name)]
+            basis[row] = converted(bones[row], matrices[row], above, invert=True)
+        return matrices, basis, states
 
     def _other(self, other) -> tuple[np.ndarray, np.ndarray]:
         """World matrix and bone matrices of another character without physics, at the frame that is posed.
@@ -132,15 +137,6 @@ class PoseStack:
         """Bones whose pose relative to the parent an entry has changed so far."""
         skeleton = self.rig.skeleton
         return [skeleton.names[row] for row in np.flatnonzero(self._touched)]
-
-    def _basis(self, matrices: np.ndarray, local: np.ndarray) -> np.ndarray:
-        basis = self._to_basis @ local
-        bones = self.obj.data.bones
-        for row in self._rest.special:
-            bone = bones[row]
-            above = None if bone.parent is None else matrices[bones.find(bone.parent.name)]
-            basis[row] = converted(bone, matrices[row], above, invert=True)
-        return basis
 
 
 def _with_extent(matrices: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from ...motion.look_at.chain import from_roles
 from .. import runtime
 from ..physics import build, built, source
 from ..physics.helpers import armature_copy, copy_locally
-from ..physics.remove import drop_source_scene, remove_collections
+from ..physics.remove import drop_source_scenes, remove_collections
 from ..rig import action_channels, armature
 from ..rig.armature import anatomy_of, check_armature, refuse_baked
 from ..runtime import STATE
@@ -106,7 +106,7 @@ def _take_away(obj) -> None:
             remove_collections([collection], scene, {settings.target_armature})
         let_go(obj, with_source=not settings.is_ragdoll)
     if not settings.is_ragdoll:
-        drop_source_scene(scene)
+        drop_source_scenes()
 
 
 def drop_if_idle(obj) -> None:
@@ -302,10 +302,8 @@ def add_sample(space, action, slot: str = ""):
 
     Raises RagdollError: a wrong axis.
     """
-    places = []
-    for axis in axes_of(space):
-        value = axis.preview if space.show_preview else axis.value
-        places.append(axis_of(axis).snapped(min(max(value, axis.minimum), axis.maximum)))
+    at = [(axis, axis.preview if space.show_preview else axis.value) for axis in axes_of(space)]
+    places = [axis_of(axis).snapped(min(max(value, axis.minimum), axis.maximum)) for axis, value in at]
     free = _free_place(space, places)
     sample = lists.add_item(space, "samples")
     sample.x, sample.y = free[0], free[1] if len(free) > 1 else 0.0

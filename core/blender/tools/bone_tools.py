@@ -11,7 +11,7 @@ from ...mirror import carried_over, flipped_name, mirrored_settings, plane_of_jo
 from ...ragdoll import weight_spread
 from .. import runtime
 from ..physics import body_objects
-from ..rig.armature import BindPose, anatomy_of, check_armature
+from ..rig.armature import BindPose, anatomy_of, bone_parents, check_armature
 from ..settings import declare
 from ..settings.bone import ActiveRagdollBone
 
@@ -145,7 +145,7 @@ def spread_weights(
     Raises:
         RagdollError: no such bone, no chain, no counterpart known, a weight out of 0..1.
     """
-    (row,), rows, parents = _rows(obj, [bone]), _rows(obj, names), _parents(obj)
+    (row,), rows, parents = _rows(obj, [bone]), _rows(obj, names), bone_parents(obj)
     if mode == "CHAIN":
         ends = [other for other in rows if other != row]
         if len(ends) != 1:
@@ -186,7 +186,7 @@ def apply_weight_preset(obj, name: str, side: str = roles.LEFT) -> list[str]:
     """
     check_armature(obj)
     try:
-        found = weight_spread.preset(name, anatomy_of(obj), _parents(obj), side)
+        found = weight_spread.preset(name, anatomy_of(obj), bone_parents(obj), side)
     except RagdollError as error:
         raise RagdollError(f"'{obj.name}': {error}") from error
     return write_weights(obj, dict(zip(WEIGHTS, found, strict=True)))
@@ -197,11 +197,6 @@ def _change(obj, kind: str, change) -> list[str]:
     check_armature(obj)
     kinds = WEIGHTS if kind == "BOTH" else (f"{kind.lower()}_weight",)
     return write_weights(obj, {name: change(read_weights(obj, name)) for name in kinds})
-
-
-def _parents(obj) -> np.ndarray:
-    bones = obj.data.bones
-    return np.array([bones.find(bone.parent.name) if bone.parent else -1 for bone in bones], dtype=int)
 
 
 def _rows(obj, names) -> list[int]:

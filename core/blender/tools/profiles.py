@@ -127,11 +127,10 @@ def anatomical_frames(obj, anatomy) -> np.ndarray:
     """Rotations (w, x, y, z) from the bones' frames to the anatomical frames of their joints [n, 4]; nan if unknown."""
     pose = BindPose(obj, np.eye(4))
     result = np.full((len(pose.names), 4), np.nan)
-    directions = axes.limb_directions(anatomy, pose.parents, pose.heads, pose.tails)
-    own = axes.character_axes(anatomy, pose.heads, directions)
+    bind = axes.bind_of(anatomy, pose.parents, pose.heads, pose.tails)
     for i, role in enumerate(anatomy.roles):
-        if own is not None and role not in NO_PART:
-            frame = axes.joint_frame(i, anatomy, pose.parents, pose.heads, directions, own).rotation
+        if bind is not None and role not in NO_PART:
+            frame = bind.joint_frame(i).rotation
             result[i] = quaternion.from_matrix(pose.matrices[i, :3, :3].T @ frame)
     return result
 

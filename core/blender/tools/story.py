@@ -8,8 +8,9 @@ import numpy as np
 
 from ...anatomy import masses
 from ...errors import RagdollError
+from ...ragdoll.bodies.fitting import BOX, Shape
 from ...ragdoll.recovery import states
-from ..physics import build, built, world
+from ..physics import body_objects, build, built, world
 from ..rig import action_channels
 from ..rig.armature import values_of
 from ..runtime import STATE
@@ -164,14 +165,10 @@ def add_floor(obj, scene):
     settings, low = obj.active_ragdoll, np.inf
     for part, place in zip(settings.parts, places, strict=True):
         low = min(low, (values_of(part.body.data.vertices, "co", 3) @ place[2, :3]).min() + place[2, 3])
-    side, half = FLOOR * settings.height, 0.5 * settings.height
-    around = ((-side, -side), (side, -side), (side, side), (-side, side))
-    corners = [(*place, z) for z in (-half, half) for place in around]
-    sides = [(i, (i + 1) % 4, 4 + (i + 1) % 4, 4 + i) for i in range(4)]
-    mesh = bpy.data.meshes.new("Floor")
-    mesh.from_pydata(corners, [], [(3, 2, 1, 0), (4, 5, 6, 7), *sides])
+    half = settings.height * np.array((FLOOR, FLOOR, 0.5))
+    mesh = body_objects.make_mesh("Floor", Shape(BOX, np.zeros(3), np.eye(3), half))
     floor = bpy.data.objects.new("Floor", mesh)  # its origin is its middle, as that of its collision shape
-    floor.location = (*obj.matrix_world.translation[:2], low - half)
+    floor.location = (*obj.matrix_world.translation[:2], low - half[2])
     scene.collection.objects.link(floor)
     with STATE.writing():
         scene.rigidbody_world.collection.objects.link(floor)

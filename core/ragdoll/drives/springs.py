@@ -26,8 +26,8 @@ Two ways to have Bullet do it:
 * `motor`: velocity and largest force of a motor for a whole frame, from error and velocity at the frame's beginning.
 
 In both, Bullet's velocity is that of the middle of a substep: a body released at rest is ahead of the continuous motion
-by half of a substep, at 240 steps a second 2 ms; `first_frame` makes up for most of it. Measured in Blender 4.5 at 24
-frames of 10 substeps, a released body of 0.5 to 2 Hz: within 0.03 % of the closed form half a substep on.
+by half of a substep, at 240 steps a second 2 ms; a softer first frame makes up for most of it. Measured in Blender 4.5
+at 24 frames of 10 substeps, a released body of 0.5 to 2 Hz: within 0.03 % of the closed form half a substep on.
 """
 
 import numpy as np
@@ -66,15 +66,6 @@ def spring2(frequency, damping_ratio, inertia, step):
     return inertia * np.maximum(1.0 - total + product, 0.0) / step**2, inertia * (1.0 - product) / step
 
 
-def first_frame(frequency, substeps):
-    """Frequency [Hz] for the first frame in which a spring acts on a body at rest.
-
-    The first of the frame's n substeps should kick for half of its time only. With the stiffness of the whole frame
-    lower by 1 / (2 n) the body is as fast as it should be at the frame's end.
-    """
-    return np.asarray(frequency, dtype=float) * np.sqrt(1.0 - 0.5 / np.asarray(substeps, dtype=float))
-
-
 def motor(frequency, damping_ratio, error, velocity, seconds, substeps):
     """Velocity of a motor for one frame, and the acceleration that its force amounts to, to move as the spring does.
 
@@ -87,7 +78,7 @@ def motor(frequency, damping_ratio, error, velocity, seconds, substeps):
     Args:
         frequency [Hz], damping_ratio: [..], broadcast.
         error: from the body to its target at the frame's beginning [.., 3] (m, or a rotation vector in rad).
-        velocity: of the body relative to its target then [.., 3]; see `velocity_at_end`.
+        velocity: of the body relative to its target then [.., 3].
     """
     error, velocity = np.asarray(error, dtype=float), np.asarray(velocity, dtype=float)
     total, product = _poles(frequency, damping_ratio, seconds)
@@ -95,14 +86,6 @@ def motor(frequency, damping_ratio, error, velocity, seconds, substeps):
     against = 1.0 - product + 0.5 * (1.0 - 1.0 / substeps) * along
     acceleration = ((along / seconds)[..., None] * error - against[..., None] * velocity) / seconds
     return velocity + acceleration * seconds, acceleration
-
-
-def velocity_at_end(mean_velocity, acceleration, seconds, substeps):
-    """Velocity [.., 3] at a frame's end from the mean one over it and the acceleration that its motor gave.
-
-    Blender shows where bodies are and not how fast; exact where nothing but the motor pushed.
-    """
-    return np.asarray(mean_velocity) + np.asarray(acceleration) * (0.5 * seconds * (1.0 - 1.0 / substeps))
 
 
 def joint_motor(relative, before, target, last, weight, frequency, damping_ratio, inertia, seconds, substeps):
@@ -122,7 +105,8 @@ def joint_motor(relative, before, target, last, weight, frequency, damping_ratio
     else:
         then, acceleration = last
         mean = quaternion.to_rotation_vector(quaternion.multiply(relative, quaternion.conjugate(then))) / seconds
-        velocity = velocity_at_end(mean, acceleration, seconds, substeps)
+        # Blender shows where bodies are and not how fast: exact where nothing but the motor pushed.
+        velocity = mean + acceleration * (0.5 * seconds * (1.0 - 1.0 / substeps))
     error = quaternion.to_rotation_vector(quaternion.multiply(before, quaternion.conjugate(relative)))
     soft = frequency * np.sqrt(weight)
     speed, acceleration = motor(soft, damping_ratio, error, velocity - own, seconds, substeps)
@@ -151,7 +135,7 @@ class Spring(Law):
     description = "Damped springs between the bodies and their places in the animation"
     constraint = "SPRING2"
     parameters = FREQUENCY, DAMPING_RATIO
-    first_frame_differs = True  # see `first_frame`
+    first_frame_differs = True
 
     def reach(self, weight, seconds):
         """As far as the servo's axes bear, whatever the weight."""
@@ -161,7 +145,9 @@ class Spring(Law):
         """See `spring2`."""
         frequency = side.parameters["frequency"] * np.sqrt(side.weight)
         if frame.is_first:
-            frequency = first_frame(frequency, frame.substeps)
+            # On a body at rest the first of the substeps should kick for half of its time only. With the stiffness of
+            # the whole frame lower by 1 / (2 n) the body is as fast as it should be at the frame's end.
+            frequency = frequency * np.sqrt(1.0 - 0.5 / frame.substeps)
         ratio, step = side.parameters["damping_ratio"], frame.seconds / frame.substeps
         stiffness, damping = spring2(frequency[:, None], ratio[:, None], side.inertias, step)
         if side.cap is not None:

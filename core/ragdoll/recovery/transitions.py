@@ -23,8 +23,13 @@ from ...pose import affine, compose_matrices
 
 def smooth_step(share) -> np.ndarray:
     """0..1 for 0..1 with no velocity and no acceleration at either end: 6 s^5 - 15 s^4 + 10 s^3."""
-    s = np.clip(np.asarray(share, dtype=float), 0.0, 1.0)
     # The upper half as the lower one upside down: there the sum of large terms would round to beyond 1.
+    if type(share) is float:  # by plain numbers: some are asked for at every frame
+        s = min(max(share, 0.0), 1.0)
+        low = min(s, 1.0 - s)
+        half = low * low * low * (low * (6.0 * low - 15.0) + 10.0)
+        return 1.0 - half if s > 0.5 else half
+    s = np.clip(np.asarray(share, dtype=float), 0.0, 1.0)
     low = np.minimum(s, 1.0 - s)
     half = low * low * low * (low * (6.0 * low - 15.0) + 10.0)
     return np.where(s > 0.5, 1.0 - half, half)

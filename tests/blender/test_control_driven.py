@@ -1,0 +1,67 @@
+"""Characters that generated control rigs animate are followed as any other, and look at things."""
+
+import bpy
+import numpy as np
+import pytest
+
+import rigs
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.stack import stack_edits
+from demo.character import generate_rigify
+
+LAST = 30
+# The limb in front, the control of its end, the bone that carries a prop, the last one of the neck.
+RIGS = {
+    "human": ("upper_arm", "hand", "DEF-forearm.L", "DEF-spine.006"),
+    "Animals.wolf": ("front_thigh", "front_foot", "DEF-front_foot.L", "DEF-spine.011"),
+}
+
+
+def _keyed(obj, bone: str, path: str, *values) -> None:
+    """Keys at the first frame, in the middle and at the last one."""
+    rigs.key(obj.pose.bones[bone], path, dict(zip((1, LAST // 2, LAST), values, strict=True)))
+
+
+def _animate(obj, limb: str, end: str, carrying: str) -> None:
+    """Inverse kinematics, one leg out of reach, FK on one side, a switch and a space that change, a driver, a prop."""
+    rest, pose = (0.0, 0.0, 0.0), obj.pose.bones
+    for i, name in enumerate((f"{end}_ik.L", f"{end}_ik.R", "foot_ik.L")):
+        _keyed(obj, name, "location", rest, (0.03 - 0.02 * i, -0.05, 0.04), (0.0, -0.02 * i, 0.03))
+    _keyed(obj, "foot_ik.R", "location", rest, (0.0, 0.05, -0.04), rest)
+    _keyed(obj, "torso", "location", (0.0, 0.0, -0.03), (0.02, 0.03, -0.06), (0.0, 0.0, -0.04))
+    _keyed(obj, "torso", "rotation_quaternion", (1, 0, 0, 0), (1, 0.05, 0.03, 0.06), (1, 0, -0.04, 0))
+    pose[f"{limb}_parent.R"]["IK_FK"] = 1.0
+    _keyed(obj, f"{limb}_fk.R", "rotation_quaternion", (1, 0, 0, 0), (1, 0.2, 0.1, 0.1), (1, 0, 0, 0.1))
+    for frame, space in ((1, 1), (LAST // 2, 0)):  # while the root is where it was
+        pose[f"{limb}_parent.L"]["IK_parent"] = space
+        pose[f"{limb}_parent.L"].keyframe_insert('["IK_parent"]', frame=frame)
+    _keyed(obj, "root", "location", rest, rest, (0.0, -0.1, 0.0))
+    _keyed(obj, "thigh_parent.L", '["IK_FK"]', 0.0, 0.0, 0.3)
+    obj["nod"] = 0.0
+    rigs.key(obj, '["nod"]', {1: 0.0, LAST // 2: 0.3, LAST: -0.2})
+    pose["head"].rotation_mode = "XYZ"
+    driver = pose["head"].driver_add("rotation_euler", 0).driver
+    driver.type, variable = "SUM", driver.variables.new()
+    variable.targets[0].id, variable.targets[0].data_path = obj, '["nod"]'
+    prop = bpy.data.objects.new("Prop", rigs.box_mesh("Prop", (0.1, 0.1, 0.1)))
+    bpy.context.scene.collection.objects.link(prop)
+    prop.parent, prop.parent_type, prop.parent_bone = obj, "BONE", carrying
+
+
+@pytest.mark.parametrize("name", RIGS)
+def test_a_control_rig_is_followed_and_looks(fresh_scene, name):
+    *animated, head = RIGS[name]
+    obj = generate_rigify(rigs.metarig(fresh_scene, name))
+    _animate(obj, *animated)
+    rigs.set_range(fresh_scene, 1, LAST)
+    build.build(obj, fresh_scene, "MAIN")
+    row = obj.data.bones.find(head)
+    shown = []
+    for looks in (False, True):
+        if looks:
+            stack_edits.set_up_look_at(obj, fresh_scene, rigs.empty(fresh_scene, location=(0.8, -2.0, 1.6)))
+            build.rebuild(obj, fresh_scene)
+        found = rigs.figures(fresh_scene, 1, LAST)
+        assert found["pose_orientation_error_deg"]["mean"] <= 0.15
+        shown.append(rigs.pose(obj)[row])
+    assert rigs.angles(*np.array(shown)) > 15.0  # and it is followed there
