@@ -42,6 +42,9 @@ class ActiveRagdollOverlay(bpy.types.PropertyGroup):
     look_at: _switch("Look-at", "Targets in red, forward vectors in green, and limit cones")
     hits: _switch("Hits", "Arrows of hits and circles of explosions, around their frames")
     attachments: _switch("Attachments", "Lines from bones to what they are attached to, bright while they are held")
+    plan: _switch(
+        "Way Up", "Of a planned get-up: figures at its key postures, the way of the hips, crosses where limbs stand"
+    )
     simulated: _switch("Simulated", "After a bake, simulated bones where the baked ones are elsewhere")
     calm: _switch("Calm", "Joints and limits of the selected bones only, and of those near the end of their range")
     all_characters: _switch("All Characters", "Every ragdoll of the scene, and not only those selected", default=False)
@@ -74,6 +77,8 @@ def collected(context) -> list:
             found.append(viewport.hit_lines(*here))
         if settings.attachments:
             found.append(viewport.attachment_lines(*here))
+        if settings.plan:
+            found.append(viewport.plan_lines(obj, context.scene))
         if settings.simulated:
             found.append(viewport.simulated_bones(*here))
     return [lines for lines in found if lines is not None and len(lines.ends)]
@@ -130,7 +135,7 @@ class ACTIVE_RAGDOLL_PT_overlay(Part, bpy.types.Panel, parent="setup"):
         column = layout.column(align=True)
         column.active = settings.show and not STATE.drawing
         row = column.grid_flow(columns=3, even_columns=True, align=True)
-        for name in ("bodies", "joints", "limits", "look_at", "hits", "attachments", "simulated"):
+        for name in ("bodies", "joints", "limits", "look_at", "hits", "attachments", "plan", "simulated"):
             row.prop(settings, name, toggle=True)
         column.prop(settings, "calm")
         column.prop(settings, "all_characters")

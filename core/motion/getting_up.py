@@ -10,7 +10,7 @@ Bones above the simulated ones (a root bone on the floor, a control) carry the o
 once, and the bones below them keep theirs. Otherwise a hip would fly in an arc around a root that turns.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from .clip import Clip
 from .stack import LocalPose, Rig
 
 INERTIALIZED, CROSS_FADED = "INERTIALIZED", "CROSS_FADED"
-METHODS = (INERTIALIZED, CROSS_FADED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +42,7 @@ class Passage:
     planned: Clip | None = None  # what is played instead of the animation, made for the place where the character lies
     # the armature object's matrix [4, 4] that the planned motion is relative to; after it the animation goes by `move`
     place: np.ndarray | None = None
+    keys: list = field(default_factory=list)  # when it goes through the plan's key postures [s]
 
     def seconds(self, frame: float) -> float:
         """Time since the beginning [s], at the frame rate that was then."""
@@ -126,10 +126,8 @@ def begun(
         lowest: level indices of bones that are to stay above the floor.
         planned: the motion, where it is made for the place; `move` is then where the animation goes on after it.
 
-    Raises RagdollError: an unknown method, or a pose that is no number; names the bone.
+    Raises RagdollError: a pose that is no number; names the bone.
     """
-    if method not in METHODS:
-        raise RagdollError(f"Unknown way to blend {method!r}, use one of {', '.join(METHODS)}")
     carriers = np.asarray(carriers, dtype=int)
     if planned is not None:
         moved = [moved_pose(rig, planned.at(0.0), worlds[0], world) for world in worlds]

@@ -11,6 +11,7 @@ from active_ragdoll.core.blender.rig.armature import anatomy_of, array_of, bind_
 from active_ragdoll.core.blender.run import records
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits
+from active_ragdoll.core.blender.tools import viewport
 from active_ragdoll.core.motion.biped import Biped
 from own_characters import or_own
 
@@ -71,6 +72,11 @@ def test_a_plan_is_shown_again_when_scrubbed_and_from_its_record():
     for frame in (up + 40, up + 3, 190):
         scene.frame_set(frame)
         assert np.abs(rigs.pose(obj.active_ragdoll.target_armature) - targets[frame]).max() < 1e-6
+    drawn = viewport.plan_lines(obj, scene)  # the first figure lies, the last one stands
+    sizes = np.ptp(drawn.ends[~drawn.emphasised].reshape(8, -1, 3)[..., 2], axis=1) / obj.active_ragdoll.height
+    assert sizes[0] < 0.3 and sizes[-1] > 0.8 and drawn.emphasised.sum() > 100
+    scene.frame_set(up - 5)
+    assert viewport.plan_lines(obj, scene) is None
 
 
 def test_a_blend_takes_as_long_as_people_do():

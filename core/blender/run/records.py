@@ -109,7 +109,7 @@ def _poses_from(data: list) -> LocalPose:
 
 
 def _passage_to(passage: Passage) -> dict:
-    data = {name: getattr(passage, name) for name in ("frame", "fps", "action", "duration")}
+    data = {name: getattr(passage, name) for name in ("frame", "fps", "action", "duration", "keys")}
     data["rotation"], data["shift"] = _packed(passage.move.rotation), _packed(passage.move.shift)
     data["carriers"] = [int(bone) for bone in passage.carriers]
     data["lowest"] = [_packed(passage.lowest[0]), passage.lowest[1]] if passage.lowest is not None else None
@@ -126,6 +126,7 @@ def _passage_from(data: dict) -> Passage:
     more = {name: data[name] for name in ("frame", "fps", "action", "duration")}
     if data["lowest"] is not None:
         more["lowest"] = (_unpacked(data["lowest"][0]).astype(int), data["lowest"][1])
+    more["keys"] = data.get("keys", [])
     if "planned" in data:
         more["planned"] = Clip("Get Up", (), data["fps"], _poses_from(data["planned"]))
         more["place"] = _unpacked(data["place"])

@@ -255,6 +255,7 @@ class Recovery:
             return False
         more = {"planned": clip, "duration": SETTLED * found.tempo}
         self._begin(shown, (), self.worlds.pair(frame), found.move, frame, clip.fps, **more)
+        self.record.passages[-1].keys.extend(found.times.tolist())
         return True
 
     def _finish_action(self, frame: int, scene) -> None:
