@@ -121,9 +121,6 @@ def test_two_characters_hold_hands(scene):
     assert not STATE.warnings.get(first.name)
 
 
-
-
-
 @pytest.mark.parametrize(
     ("values", "said"),
     (
