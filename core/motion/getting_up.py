@@ -22,7 +22,6 @@ from .clip import Clip
 from .stack import LocalPose, Rig
 
 INERTIALIZED, CROSS_FADED = "INERTIALIZED", "CROSS_FADED"
-METHODS = (INERTIALIZED, CROSS_FADED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,10 +126,8 @@ def begun(
         lowest: level indices of bones that are to stay above the floor.
         planned: the motion, where it is made for the place; `move` is then where the animation goes on after it.
 
-    Raises RagdollError: an unknown method, or a pose that is no number; names the bone.
+    Raises RagdollError: a pose that is no number; names the bone.
     """
-    if method not in METHODS:
-        raise RagdollError(f"Unknown way to blend {method!r}, use one of {', '.join(METHODS)}")
     carriers = np.asarray(carriers, dtype=int)
     if planned is not None:
         moved = [moved_pose(rig, planned.at(0.0), worlds[0], world) for world in worlds]

@@ -17,12 +17,6 @@ SWAY = 0.15  # of a rope's length that its end may be aside of where it was expe
 TAUT = 0.8  # of its length: a shorter distance does not become too long by less than that
 
 
-def eased(share: float) -> float:
-    """A share of time [0..1] as a share of way that begins and ends at rest."""
-    share = min(max(share, 0.0), 1.0)
-    return share * share * (3.0 - 2.0 * share)
-
-
 def rope(point, anchor, velocity, length: float, far: float, gravity: float, seconds: float) -> tuple[np.ndarray, list]:
     """The frame [4, 4] of a rope's constraint for the frame to come and its three limits [m], None where it has none.
 

@@ -213,9 +213,10 @@ def measured(name: str, frames: int) -> tuple[dict, tuple]:
     names = [part.bone for part in obj.active_ragdoll.parts]
     start = time.perf_counter()
     carried = bake._controls(obj, names)
-    costs = [f"{len(carried.control_of)} of {len(names)}", time.perf_counter() - start]
+    left = "".join(f", turned {name}" for name, only in zip(carried.bones, carried.reversed) if only)
+    costs = [f"{len(carried.control_of)} of {len(names)}{left}", time.perf_counter() - start]
     recorder = fallen(scene, obj, frames)
-    cases, owned = {}, list(carried.control_of)
+    cases, owned = {}, [body for body in carried.control_of if not carried.reversed[body]]
     for led in (False, True):
         rig = bake._controls(obj, names, controls.IK, True) if led else carried
         if not led or rig.limbs.found:

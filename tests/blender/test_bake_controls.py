@@ -21,9 +21,9 @@ def _copies(obj, bone: str, other: str):
     return constraint
 
 
-def _controlled(scene, human=rigs.HUMAN):
+def _controlled(scene, human=rigs.HUMAN, more=()):
     """A human below controls of its own bones' names; its left arm by IK while a property of the hips is 0."""
-    table = dict(human)
+    table = dict(human) | dict(more)
     for name in ARMS:
         head, tail, parent = table[name]
         table[f"IK {name}"] = (head, tail, f"IK {parent}" if parent in ARMS else parent)
@@ -113,6 +113,23 @@ def test_a_control_without_a_body_helps_where_the_motion_needs_it(fresh_scene):
     found = bake.controls_of(obj)
     assert max(of_one["worst_mm"] for of_one in found.values()) < 12.0
     assert {"neck", "head"} <= {c.data_path.split('"')[1] for c in rigs.curves_of(obj.active_ragdoll.baked_action)}
+
+
+def test_what_the_rig_has_the_other_way_round_is_turned_and_spoils_nothing(fresh_scene):
+    hips, tip = rigs.HUMAN["hips"][0], (0.0, 0.6, 0.9)
+    obj = _controlled(fresh_scene, more={"tail": (hips, tip, "hips"), "DEF-tail": (tip, hips, "tail")})
+    obj.pose.bones["DEF-tail"].lock_rotation = (True, True, True)
+    build.build(obj, fresh_scene, _deforming(obj))
+    rigs.set_weights(obj, 0.0)
+    hit = obj.active_ragdoll.hits.add()
+    hit.bone, hit.frame, hit.vector, hit.strength = "DEF-tail", 4, (1.0, 0.3, 0.0), 40.0
+    bpy.ops.active_ragdoll.simulate()
+    bpy.ops.active_ragdoll.bake(to="CONTROLS")
+    found = bake.controls_of(obj)
+    tail = found.pop("DEF-tail")
+    assert tail["worst_mm"] > 20.0 and tail["worst_deg"] < 2.0
+    assert max(of_one["worst_mm"] for of_one in found.values()) < 12.0
+    assert any("'DEF-tail' the other way round" in note for note in bake.notes_on(bake.controls_of(obj)))
 
 
 def test_a_character_without_bones_that_lead_is_refused(fresh_scene):

@@ -110,16 +110,19 @@ def test_what_is_below_and_above_is_told_also_from_within_a_solid(fresh_scene):
     assert below == pytest.approx([0.4, 0.4, -np.inf, np.inf]) and above == pytest.approx([1.4, 1.4, np.inf, np.inf])
 
 
-def test_under_a_low_roof_it_stays_down_until_that_is_gone():
-    obj, scene, _first = prepared(OWN, 139, events={9: "LIMP", 40: "RECOVERING"}, rest_time=0.5)
+@pytest.mark.parametrize(
+    "name, low, told", ((OWN, 1.0, "there is no room to stand"), ("own dog", 0.46, "is right over"))
+)
+def test_under_a_low_roof_it_stays_down_until_that_is_gone(name, low, told):
+    obj, scene, _first = prepared(name, 139, events={9: "LIMP", 40: "RECOVERING"}, rest_time=0.5)
     roof = rigs.box(scene, "Roof", (60, 60, 0.2), (0, 0, 30.0), passive=True)
     roof.rigid_body.kinematic = True
-    for frame, height in ((29, 30.0), (30, 1.0), (79, 1.0), (80, 30.0)):
+    for frame, height in ((29, 30.0), (30, low), (79, low), (80, 30.0)):
         roof.location.z = height
         roof.keyframe_insert("location", frame=frame)
     _shown, _targets, states = knock_outs.run(scene, obj)
     (said,) = STATE.warnings[obj.name]
-    assert "stays down: there is no room to stand up" in said
+    assert "stays down: " in said and told in said
     assert not {states[frame] for frame in range(41, 80)} - {"LIMP", "SETTLING"}
     assert "RECOVERING" in {states[frame] for frame in range(80, 110)}
     assert records.record_of(obj, 139).passages[0].planned is not None

@@ -154,7 +154,7 @@ def _begun(rig, method, world, **more):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("method", getting_up.METHODS)
+@pytest.mark.parametrize("method", (getting_up.INERTIALIZED, getting_up.CROSS_FADED))
 @pytest.mark.parametrize("scale", (0.01, 1.0, 100.0))
 def test_a_passage_begins_with_what_was_shown_and_ends_with_the_moved_motion(rig, method, scale):
     world = _world(scale)
@@ -192,8 +192,6 @@ def test_the_lowest_joint_stays_above_the_floor_on_the_way(rig):
 
 
 def test_refusals(rig):
-    with pytest.raises(RagdollError, match="SUDDEN"):
-        _begun(rig, "SUDDEN", np.eye(4))
     broken = _matrices(rig, _pose(1))
     broken[rig.index["thigh.L"]] = np.nan
     pose = _pose(2)

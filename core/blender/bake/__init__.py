@@ -303,7 +303,8 @@ def _carried(carried: controls.Controls, off: np.ndarray, height: float) -> dict
     off = off * (np.degrees(1.0), 1e3 * height / carried.height)
     figures = np.concatenate([off.mean(axis=0), off.max(axis=0)], axis=1).tolist()  # as FIGURES names them
     return {
-        name: dict(zip(FIGURES, figures[body]), control=carried.control_of.get(body), kept=body in carried.kept)
+        name: dict(zip(FIGURES, figures[body]), control=carried.control_of.get(body))
+        | {"kept": body in carried.kept, "reversed": bool(carried.reversed[body])}
         for body, name in enumerate(carried.bones)
     }
 
@@ -334,6 +335,8 @@ def notes_on(carried: dict) -> list[str]:
         notes.append(f"No control of their own have {', '.join(loose)}")
     if kept := [f"'{name}'" for name, of_one in carried.items() if of_one.get("kept")]:
         notes.append(f"Inverse kinematics cannot lead {', '.join(kept)} exactly: their limbs are keyed in FK")
+    if turned := [f"'{name}'" for name, of_one in carried.items() if of_one.get("reversed")]:
+        notes.append(f"The rig has {', '.join(turned)} the other way round: they are turned, not placed")
     return notes
 
 

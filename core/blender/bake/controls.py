@@ -35,6 +35,7 @@ HELPS = 0.05  # from there on a turn of a further control gives errors that no o
 LOOSE = 0.15, 0.03  # how much errors count about axes that an owner does not turn its body about: at first, at last
 DAMPING, LEAST_DAMPING = 0.1, 0.03
 FARTHEST = 0.6  # that a control turns in one step [rad]: the responses hold for small turns only
+TURNED_ROUND, LET_GO = 0.1, 0.01  # share of a pivot's distances from tail and head; of what places count then
 PLACE_WEIGHT = 6.0  # of a bone's place in heights against its rotation [rad]: twist cannot always be given
 STEPS, ENOUGH, EXACT = 40, 0.01, 1e-4  # most steps; gains that do not pay unless a turn is cut short; no error [rad]
 
@@ -409,12 +410,20 @@ class Controls:
         return found
 
     def _weigh(self) -> None:
-        """About which of their own axes owners turn bodies [m, 3, 3]: turns about others count little."""
+        """About which of their own axes owners turn bodies [m, 3, 3]: turns about others count little.
+
+        So do places of what a rig has the other way round: its control turns it about the end that is not its head.
+        """
+        self.reversed = np.zeros(len(self.bones), dtype=bool)
         self._sure, self._loose = np.zeros((len(self.bones), 3, 3)), LOOSE[-1]
         for owner in self.owners:
             turns = self._axes_of([owner], self._rest)[0] @ owner.turns[owner.body].transpose(1, 0, 2)
             to_body = _axes(self._rest[self.rows[owner.body]]).T
             ways, sizes, _ = np.linalg.svd(to_body @ np.hstack(turns))
+            ends = self._rest[self.rows[owner.body], :3, 3], self.limbs.tails[self.rows[owner.body]]
+            head, tail = (np.linalg.norm(self._rest[owner.row, :3, 3] - end) for end in ends)
+            if self.parents[owner.body] >= 0 and tail < TURNED_ROUND * head:
+                self.reversed |= self._paths_to[:, owner.body] > 0.0
             self._sure[owner.body] = ways @ np.diag(sizes > FOLLOWS) @ ways.T
 
     def _turn(self, names: list) -> None:
@@ -536,9 +545,13 @@ class Controls:
             bone.matrix_basis = Matrix(matrix)
         poses = self.shown()
         bodies = poses[self.rows]
-        places = (wanted[:, :3, 3] - bodies[:, :3, 3]) * (PLACE_WEIGHT / self.height)
+        places = (wanted[:, :3, 3] - bodies[:, :3, 3]) * self._placing()
         turns = self._weights_in(poses) @ turns_between(wanted, bodies)[..., None]
         return poses, np.hstack([turns[..., 0], places])
+
+    def _placing(self) -> np.ndarray:
+        """What the places of bodies count [m, 1]."""
+        return np.where(self.reversed, LET_GO, 1.0)[:, None] * (PLACE_WEIGHT / self.height)
 
     def _weights_in(self, poses: np.ndarray) -> np.ndarray:
         """What turns of bodies count about the axes of the armature [m, 3, 3]."""
@@ -556,7 +569,7 @@ class Controls:
         arms = self._from_parents(poses)[..., None, None]
         shifts = np.tensordot(self._paths_to, shifts + np.cross(turns[self.parents], arms, axis=1), 1)
         turns = np.einsum("mij,mjkl->mikl", self._weights_in(poses), turns)
-        return np.concatenate([turns, shifts * (PLACE_WEIGHT / self.height)], axis=1).reshape(m * 6, k * 6)
+        return np.concatenate([turns, shifts * self._placing()[..., None, None]], axis=1).reshape(m * 6, k * 6)
 
 
 def _step(jacobian: np.ndarray, error: np.ndarray, damping: float) -> np.ndarray:

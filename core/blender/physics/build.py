@@ -317,7 +317,7 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
     pivots = np.where((plan.parents >= 0)[:, None], heads, centers)
     mean = servo.carried_inertia(masses, centers, pivots, plan.parents, own)
     moments = _carried_moments(plan, masses, pivots)
-    point = shapes.Shape(shapes.BOX, np.zeros(3), np.eye(3), np.full(3, TARGET_SIZE * height))
+    point = fitting.Shape(fitting.BOX, np.zeros(3), np.eye(3), np.full(3, TARGET_SIZE * height))
     small = body_objects.make_mesh(f"{obj.name} Target", point)
     parts, (bodies, targets) = [], inner
     pace = (height / SLEEPY_HEIGHT) ** 0.5

@@ -308,8 +308,9 @@ def _step(run, own: Attached, scene, seconds: float, substeps: int) -> None:
     if own.holder is not None:
         wanted = own.place
         if own.stated:
-            share = attachment.eased(own.since * seconds / max(own.reach, seconds))
-            wanted = between(own.place, stated_place(own, own.place, body) @ np.linalg.inv(own.grip), share)
+            share = min(own.since * seconds / max(own.reach, seconds), 1.0)
+            goal = stated_place(own, own.place, body) @ np.linalg.inv(own.grip)
+            wanted = between(own.place, goal, share * share * (3.0 - 2.0 * share))
         command = servo.lag_compensated(own.command[None], wanted[None], substeps)[0]
         _move_holder(run, own, command)
 

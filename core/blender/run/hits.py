@@ -62,11 +62,6 @@ class CharacterHits:
         for hitter in self.hitters:
             hitter.row = character.rows.start + character.bone_names.index(hitter.bone)
 
-    @property
-    def acts(self) -> bool:
-        """Whether there is anything to do in a step."""
-        return bool(self.hits or any(h.acting for h in self.hitters) or self.factors.min() < 1.0)
-
 
 def read_character(own: CharacterHits, scene, *, leave_out: bool = False) -> None:
     """Read the settings. Hits are numbered by their places in the user's lists.
@@ -192,7 +187,8 @@ class Hits(Effect):
 
     def step(self, run, scene, seconds: float, substeps: int) -> None:
         """Set springs, hitters and the factors of the weights."""
-        acting = [own for own in self.by_name.values() if own.acts]
+        known = self.by_name.values()
+        acting = [own for own in known if own.hits or own.factors.min() < 1.0 or any(h.acting for h in own.hitters)]
         if not acting and not self._acted:
             return
         self._acted = bool(acting)

@@ -100,12 +100,9 @@ def _mend_scenes() -> None:
     for scene in pointing:
         if scene.active_ragdoll.is_source:  # hidden scenes have none
             scene.active_ragdoll.is_source = False
-    wrong = [scene for scene in pointing if not scene.active_ragdoll.source.active_ragdoll.is_source]
-    if not wrong:
-        return
-    taken = {scene.active_ragdoll.source for scene in bpy.data.scenes}
+    taken = {scene.active_ragdoll.source for scene in pointing}
     left = [scene for scene in bpy.data.scenes if scene.active_ragdoll.is_source and scene not in taken]
-    for scene in wrong:
+    for scene in (scene for scene in pointing if not scene.active_ragdoll.source.active_ragdoll.is_source):
         named = [hidden for hidden in left if hidden.name.startswith(source.hidden_name(scene))]
         scene.active_ragdoll.source = next(iter(named or left), None)
 

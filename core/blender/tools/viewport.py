@@ -13,6 +13,7 @@ from mathutils.geometry import intersect_line_plane
 
 from ...anatomy.roles import FOOT, HAND
 from ...errors import RagdollError
+from ...motion.components import unit
 from ...motion.look_at.chain import PARENT
 from ...ragdoll import hits as core_hits
 from ...ragdoll import overlay
@@ -30,6 +31,7 @@ SIMULATED, BESIDE = (0.2, 1.0, 0.85, 0.9), 1e-3  # bones beside baked ones; heig
 PLAN, STANDS, CROSS = (0.45, 0.85, 0.35), 2e-3, 0.03  # of the way up; of the height: a limb that moves less; its mark
 DIM, BRIGHT, LOOSE = 0.45, 1.0, 0.35  # opacity of the active hit at least, of one that acts; of what is not held
 FADE = 12.0  # [frames] in which hits fade before and after they act
+UP = (0.0, 0.0, 1.0)
 FORWARD_LENGTH = 0.2  # of a look-at's forward vectors, of the character's size
 
 
@@ -193,7 +195,7 @@ def hit_lines(obj, scene, depsgraph) -> overlay.Lines | None:
     _cached, bodies = shown_bodies(obj, scene, depsgraph)
     if bodies is None:
         return None
-    parts, ends, colors, bold = settings.parts, [], [], []
+    parts, pieces = settings.parts, []
     names = {part.bone: i for i, part in enumerate(parts)}
 
     def show(segments, color, entry, chosen):
@@ -201,9 +203,7 @@ def hit_lines(obj, scene, depsgraph) -> overlay.Lines | None:
         away = max(entry.frame - scene.frame_current, scene.frame_current - entry.frame - lasts, 0.0)
         opacity = max(BRIGHT * (1.0 - away / FADE), DIM if chosen else 0.0)
         if opacity > 0.0:
-            ends.append(segments)
-            colors.append(np.tile((*color, opacity), (len(segments), 1)))
-            bold.append(np.full(len(segments), away == 0.0))
+            pieces.append((segments, (*color, opacity), away == 0.0))
 
     for i, hit in enumerate(settings.hits):
         if hit.enabled and hit.bone in names:
@@ -215,7 +215,7 @@ def hit_lines(obj, scene, depsgraph) -> overlay.Lines | None:
         if blast.enabled:
             origin = blast.origin if blast.target is None else _place(blast.target, "", depsgraph)[:3, 3]
             show(core_hits.blast_lines(origin, blast.radius), BLAST, blast, i == settings.active_explosion)
-    return _lines(np.concatenate(ends), np.concatenate(colors), np.concatenate(bold)) if ends else None
+    return _lines(pieces)
 
 
 def _hit_place(part, matrix, hit, depsgraph) -> tuple[np.ndarray, np.ndarray]:
@@ -250,7 +250,7 @@ def attachment_lines(obj, scene, depsgraph) -> overlay.Lines | None:
     if bodies is None:
         return None
     rows = {part.bone: i for i, part in enumerate(settings.parts)}
-    ends, held = [], []
+    pieces = []
     for item in settings.attachments:
         if item.bone in rows and item.target is not None:
             row = rows[item.bone]
@@ -258,11 +258,10 @@ def attachment_lines(obj, scene, depsgraph) -> overlay.Lines | None:
             place = _place(item.target, item.target_bone, depsgraph)
             if place is None:
                 place = _place(item.target, "", depsgraph)
-            ends.append(((bone @ [*item.point, 1.0])[:3], place[:3, 3]))
-            held.append(item.enabled)
-    if not ends or not np.isfinite(ends).all():
-        return None
-    return _lines(np.array(ends), np.array([(*ATTACHED, BRIGHT if on else LOOSE) for on in held]), np.array(held))
+            line = np.array([((bone @ [*item.point, 1.0])[:3], place[:3, 3])])
+            if np.isfinite(line).all():
+                pieces.append((line, (*ATTACHED, BRIGHT if item.enabled else LOOSE), item.enabled))
+    return _lines(pieces)
 
 
 # ---- bakes ----------------------------------------------------------------------------------------------------------
@@ -284,7 +283,7 @@ def simulated_bones(obj, scene, depsgraph) -> overlay.Lines | None:
     baked, simulated = ends
     off = np.linalg.norm(simulated - baked, axis=2).max(axis=1) > BESIDE * settings.height
     drawn = np.concatenate([simulated[off], np.stack([baked[off, 1], simulated[off, 1]], axis=1)])
-    return _lines(drawn, np.tile(SIMULATED, (len(drawn), 1)), np.zeros(len(drawn), dtype=bool))
+    return _lines([(drawn, SIMULATED, False)])
 
 
 def plan_lines(obj, scene) -> overlay.Lines | None:
@@ -320,11 +319,8 @@ def look_at_chains(obj, depsgraph) -> overlay.Lines | None:
     posed = obj.evaluated_get(depsgraph)
     world = array_of(posed.matrix_world)
     found = [_chain(obj, posed, world, item, depsgraph) for item in settings.look_at if item.enabled]
-    found = [pair for pair in found if pair is not None]
-    if not found:
-        return None
-    ends, colors = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return _lines(ends, colors, np.all(colors == np.array(overlay.TARGET), axis=1))
+    drawn = [pair for pair in found if pair is not None]
+    return _lines([(ends, colors, np.all(colors == np.array(overlay.TARGET), axis=1)) for ends, colors in drawn])
 
 
 def _chain(obj, posed, world, item, depsgraph) -> tuple | None:
@@ -336,7 +332,7 @@ def _chain(obj, posed, world, item, depsgraph) -> tuple | None:
         bone = bones[entry.bone]
         matrix = world @ array_of(posed.pose.bones[entry.bone].matrix)
         positions.append(matrix[:3, 3])
-        forwards.append(_unit(matrix[:3, :3] @ np.array(entry.forward_axis)))
+        forwards.append(unit(matrix[:3, :3] @ np.array(entry.forward_axis), UP))
         above = world if bone.parent is None else world @ array_of(posed.pose.bones[bone.parent.name].matrix)
         if entry.limit_from == PARENT:
             reference = above[:3, :3] @ np.array(entry.parent_forward_axis)
@@ -345,7 +341,7 @@ def _chain(obj, posed, world, item, depsgraph) -> tuple | None:
             if bone.parent is not None:
                 rest = np.linalg.inv(array_of(bone.parent.matrix_local)) @ rest
             reference = above[:3, :3] @ rest[:3, :3] @ np.array(entry.forward_axis)
-        references.append(_unit(reference))
+        references.append(unit(reference, UP))
         limits.append(entry.limit)
     if not positions or not np.isfinite([positions, forwards, references]).all():
         return None
@@ -357,11 +353,6 @@ def _chain(obj, posed, world, item, depsgraph) -> tuple | None:
     return overlay.look_at_lines(positions, forwards, references, limits, target, FORWARD_LENGTH * float(size))
 
 
-def _unit(vector: np.ndarray) -> np.ndarray:
-    length = np.linalg.norm(vector)
-    return vector / length if length > 0.0 else np.array((0.0, 0.0, 1.0))
-
-
 def _place(target, bone: str, depsgraph) -> np.ndarray | None:
     """World matrix of an object, or of a bone of it, as it is shown; None where it has no such bone."""
     now = target.evaluated_get(depsgraph)
@@ -371,9 +362,17 @@ def _place(target, bone: str, depsgraph) -> np.ndarray | None:
     return None if posed is None else array_of(now.matrix_world) @ array_of(posed.matrix)
 
 
-def _lines(ends, colors, stand_out) -> overlay.Lines:
-    """In single precision: the GPU's buffers take the bytes as they are."""
-    return overlay.Lines(ends.astype(np.float32), colors.astype(np.float32), stand_out)
+def _lines(pieces: list) -> overlay.Lines | None:
+    """The lines of pieces, each (ends [k, 2, 3], colour [4] or [k, 4], whether they stand out); None without any.
+
+    In single precision: the GPU's buffers take the bytes as they are.
+    """
+    if not pieces:
+        return None
+    ends = np.concatenate([own for own, _color, _bold in pieces]).astype(np.float32)
+    colors = np.concatenate([np.broadcast_to(color, (len(own), 4)) for own, color, _bold in pieces])
+    stand_out = np.concatenate([np.broadcast_to(bold, len(own)) for own, _color, bold in pieces])
+    return overlay.Lines(ends, colors.astype(np.float32), stand_out)
 
 
 # ---- picking --------------------------------------------------------------------------------------------------------

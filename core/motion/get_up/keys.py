@@ -305,12 +305,13 @@ class Author:
     def four(self, lies_on_back: bool) -> list:
         """A quadruped's, from lying to standing over paws that stay: to the chest, the front up, then the rear.
 
-        From its back it first rolls to its right side.
+        From its back it first rolls to its left side.
         """
         own, room, size = self.own, self.room, np.linalg.norm(self.own.tips, axis=1)[:, None]
         first, paw = (own.joints[own.limbs[:, 0]] - own.hip0, own.joints[own.limbs[:, 2]] - own.hip0 + own.tips)
         toes = np.linalg.norm(own.joints[own.limbs[:, 3]] - own.hip0 - paw, axis=1, keepdims=True)
-        hind, ahead = np.arange(4)[:, None] < 2, np.tile(unit(X - 0.06 * Z), (4, 1))
+        hind = np.arange(4)[:, None] < 2
+        ahead = unit(X - np.where(hind, 0.4, 0.06) * Z)
         level = hind & (toes < 1e-6 * own.height)  # toes that stand, however the foot does
         poles = unit(np.where(hind, X, -X) + 0.6 * Z)
         floor = np.array([room.sole, room.sole, room.palm, room.palm])
@@ -323,12 +324,12 @@ class Author:
             return Key(name, seconds, Posture(np.array(hip), trunk, ends, poles, turns, ties))
 
         # Folded as far as hips and shoulders allow, from bind pose.
-        folded = own.upper[:, None] * q.rotate(np.where(hind, turned(0, -50), turned(0, 45)), own.ways[:, 0])
-        low = max(room.front, 0.32 * high, least - folded[0, 2])
+        folded = own.upper[:, None] * q.rotate(np.where(hind, turned(0, -50), turned(0, 25)), own.ways[:, 0])
+        low = max(room.front, 0.38 * high, least - folded[0, 2])
         pitch = np.degrees(np.arcsin(np.clip((least - folded[2, 2] - first[2, 2] - low) / own.trunk, 0.0, 0.4)))
         chest = key("chest", 1.4, (0.0, 0.0, low), pitch, first, ahead)
         knees = own.firsts(chest.posture) + folded
-        drop = np.clip(knees[:, 2] - floor - 0.06 * size[:, 0], 0.0, own.lower)
+        drop = np.clip(knees[:, 2] - floor + ahead[:, 2] * size[:, 0], 0.0, own.lower)
         ends = knees + np.where(hind, -X, X) * np.sqrt(own.lower**2 - drop**2)[:, None] + ahead * size
         ends[:, 2] = floor
         keys = [replace(chest, posture=replace(chest.posture, ends=ends))]

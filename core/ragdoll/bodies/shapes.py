@@ -11,9 +11,7 @@ import numpy as np
 from ... import mirror
 from ...skeleton import depths, descends, nearest_ancestors, path_to_root
 from . import fitting, overlap
-from .fitting import BOX, CAPSULE, COMPOUND, CONVEX_HULL, FEWEST_POINTS, SPHERE, Shape
-
-__all__ = ["BOX", "CAPSULE", "COMPOUND", "CONVEX_HULL", "SPHERE", "BodyPlan", "extent", "plan_bodies"]
+from .fitting import BOX, CAPSULE, COMPOUND, FEWEST_POINTS, SPHERE, Shape
 
 MIN_SIZE = 0.035  # of the character's extent: smaller bones (finger joints) are merged into their parent
 RADIUS_AT_ROOT = 0.055  # of the extent, falling with depth^1.1 as in a published PhysX ragdoll write-up

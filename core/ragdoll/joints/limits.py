@@ -136,16 +136,17 @@ def _turn(rotation) -> np.ndarray:
 
 
 def cone_angles(limit_min, limit_max, r_rel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(swing X, twist, swing Z) [f] (rad) of rotations r_rel [f, 4] in a cone's frame, as it limits them."""
-    first = x_first(limit_min, limit_max)
-    wide, other, turn = measured_angles([ALONG_X if first else ALONG_Z], r_rel)[0].T
-    return (wide, turn, -other) if first else (other, turn, wide)
+    """(swing X, twist, swing Z) [..] (rad) of rotations r_rel [.., 4] in cones' frames, as these limit them [.., 3]."""
+    r, first = np.asarray(r_rel, dtype=float), x_first(limit_min, limit_max)
+    turns = np.where(first[..., None, None], _turn(ALONG_X), _turn(ALONG_Z))
+    wide, other, turn = np.moveaxis(_read(r[..., 0], (r[..., None, 1:] @ turns)[..., 0, :]), -1, 0)
+    return np.where(first, wide, other), turn, np.where(first, -other, wide)
 
 
-def x_first(limit_min, limit_max) -> bool:
-    """Whether a cone swings wider about X than about Z: the axis that its angles begin with."""
-    x, z = (max(abs(float(limit_min[i])), abs(float(limit_max[i]))) for i in (0, 2))
-    return x >= z
+def x_first(limit_min, limit_max) -> np.ndarray:
+    """Whether cones [..] swing wider about X than about Z: the axis that their angles begin with."""
+    widest = np.maximum(np.abs(limit_min), np.abs(limit_max))
+    return widest[..., 0] >= widest[..., 2]
 
 
 # ---- beyond ---------------------------------------------------------------------------------------------------------
@@ -216,10 +217,7 @@ def cones_beyond(limit_min, limit_max, r_rel) -> np.ndarray:
     Limits are angles [rad], [j, 3], rotations those of children relative to parents in the joint's frame [f, j, 4].
     """
     low, high = np.asarray(limit_min, dtype=float), np.asarray(limit_max, dtype=float)
-    first = np.array([x_first(*limits) for limits in zip(low, high, strict=True)], dtype=bool)
-    r, turns = np.asarray(r_rel, dtype=float), np.stack([_turn(ALONG_X if x else ALONG_Z) for x in first])
-    wide, other, turn = np.moveaxis(_read(r[..., 0], (r[..., None, 1:] @ turns)[..., 0, :]), -1, 0)
-    x, z = np.where(first, wide, other), np.where(first, -other, wide)
+    x, turn, z = cone_angles(low, high, r_rel)
     a = np.maximum(np.where(x >= 0.0, high[:, 0], -low[:, 0]), _THIN)
     b = np.maximum(np.where(z >= 0.0, high[:, 2], -low[:, 2]), _THIN)
     return (((x / a) ** 2 + (z / b) ** 2 > 1.0) | (_beyond_range(turn, low[:, 1], high[:, 1]) > 0.0)).any(axis=0)
