@@ -10,14 +10,15 @@ import shlex
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import bpy
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "real"))
 sys.path.insert(0, str(Path(__file__).parent))
 import _characters  # noqa: F401  finds the modules below, loads the extension
+import window
 
 import harness
 import rigs
@@ -32,13 +33,10 @@ def measure():
     obj = bpy.context.object
     OPERATORS.knock_out_here(simulate=False)
     OPERATORS.simulate(frame_start=1, frame_end=FRAMES)
-    window = bpy.context.window_manager.windows[0]
-    area = next(area for area in window.screen.areas if area.type == "VIEW_3D")
     alone, ratios = 0.0, []
     for turn in range(2 * ROUNDS):
         begun = time.perf_counter()
-        with bpy.context.temp_override(window=window, area=area):
-            OPERATORS.bake("INVOKE_DEFAULT" if turn % 2 else "EXEC_DEFAULT")
+        OPERATORS.bake("INVOKE_DEFAULT" if turn % 2 else "EXEC_DEFAULT")
         while not obj.active_ragdoll.muted:
             yield
         seconds = time.perf_counter() - begun
@@ -52,18 +50,8 @@ def measure():
     return int(np.median(ratios) > AIM)
 
 
-def tick(steps) -> float:
-    """Called by a timer of the window."""
-    try:
-        next(steps)
-    except StopIteration as end:
-        harness.exit_now(end.value)
-    return 0.001
-
-
 if not bpy.app.background:
-    bpy.context.preferences.view.show_splash = False
-    bpy.app.timers.register(partial(tick, measure()), first_interval=1.0)
+    window.run(measure(), interval=0.001)
 elif not os.environ.get("BLENDER_WINDOW"):
     sys.exit("BLENDER_WINDOW is not set: it is a command that starts a Blender with a window")
 else:

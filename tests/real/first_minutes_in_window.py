@@ -9,15 +9,16 @@ until Blender says that what is below it has that name.
 
 import os
 import sys
-import traceback
 from pathlib import Path
 
 import bpy
 import numpy as np
 from bpy_extras.view3d_utils import location_3d_to_region_2d
 
-REPO = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPO))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from window import area, empty_file, move, override, region, run, strike, walker, window
+
 ZIP = Path(os.environ.get("ACTIVE_RAGDOLL_ZIP", "not set"))
 if not ZIP.is_file():
     print(f"ACTIVE_RAGDOLL_ZIP is {ZIP}: the zip to install is needed", flush=True)
@@ -26,21 +27,7 @@ FBX = Path(bpy.app.tempdir) / "walk.fbx"
 LAST = 30  # of the shot
 ROW = 9  # pixels between two places where a button, 20 high, is looked for
 COLUMNS = (0.5, 0.92, 0.25)  # of the sidebar's width
-bpy.context.preferences.view.show_splash = False
 SEEN = {}  # where what has been found; nothing in the panels jumps
-steps = 0
-
-
-def window():
-    return bpy.context.window_manager.windows[0]
-
-
-def area(kind):
-    return max((a for a in window().screen.areas if a.type == kind), key=lambda a: a.width * a.height)
-
-
-def region(kind="WINDOW", of="VIEW_3D"):
-    return next(region for region in area(of).regions if region.type == kind)
 
 
 def scene():
@@ -62,30 +49,27 @@ def pose():
 
 
 # ---- mouse and keyboard: each yields once Blender has taken the events ---------------------------------------------
-def move(x, y):
-    window().event_simulate(type="MOUSEMOVE", value="NOTHING", x=int(x), y=int(y))
-    yield
-
-
 def press(key, where="VIEW_3D", **held):
     """A key or mouse button; keys go to where the pointer is, so it is first put over an editor."""
     if where:
         found = region(of=where)
-        press.at = found.x + found.width // 3, found.y + found.height // 2
-        yield from move(*press.at)
-    x, y = press.at
-    for value in ("PRESS", "RELEASE"):
-        window().event_simulate(type=key, value=value, x=x, y=y, **held)
+        yield from point(found.x + found.width // 3, found.y + found.height // 2)
+    strike(key, *press.at, **held)
     yield
+    yield
+
+
+def point(x, y):
+    press.at = int(x), int(y)
+    move(x, y)
     yield
 
 
 def pointed(x, y):
     """Move the pointer; the name of the button or setting below it."""
-    yield from move(x, y)
-    press.at = int(x), int(y)
+    yield from point(x, y)
     manager = bpy.context.window_manager
-    with bpy.context.temp_override(window=window(), area=area("VIEW_3D"), region=region("UI")):
+    with override("UI"):
         if bpy.ops.ui.copy_python_command_button.poll():
             bpy.ops.ui.copy_python_command_button()
             return eval(manager.clipboard.partition("(")[0], {"bpy": bpy}).get_rna_type().name
@@ -151,7 +135,7 @@ def undone(made, what):
 
 def choose_file(operator, path, **options):
     """A file dialog of Blender's, filled in, ended with its button's key."""
-    with bpy.context.temp_override(window=window(), area=area("VIEW_3D"), region=region()):
+    with override():
         operator("INVOKE_DEFAULT", **options)
     yield
     browser = next(a for w in bpy.context.window_manager.windows for a in w.screen.areas if a.type == "FILE_BROWSER")
@@ -168,18 +152,9 @@ def choose_file(operator, path, **options):
 # ---- the five minutes ---------------------------------------------------------------------------------------------
 def write_fbx():
     """A walking human with its mesh, as a motion library would send it; the scene is empty afterwards."""
-    from demo import character, walk_cycle
-
-    remove_all()
-    obj, _mesh = character.make_rigify_human(scene())
-    walk_cycle.make_walk_cycle(obj, scene())
+    walker()
     bpy.ops.export_scene.fbx(filepath=str(FBX), use_armature_deform_only=True, add_leaf_bones=False)
-    remove_all()
-
-
-def remove_all():
-    for obj in list(bpy.data.objects):
-        bpy.data.objects.remove(obj)
+    empty_file()
 
 
 def story():
@@ -190,7 +165,7 @@ def story():
     yield from choose_file(bpy.ops.wm.fbx_import, FBX)
     yield from until(armature, "imported")
     scene().frame_start, scene().frame_end = 1, LAST
-    area("VIEW_3D").spaces[0].show_region_ui = True
+    area().spaces[0].show_region_ui = True
     yield
     yield
     region("UI").active_panel_category = "Ragdoll"
@@ -214,13 +189,11 @@ def story():
 
     scene().frame_set(10)
     bone = next(bone for bone in armature().pose.bones if "forearm" in bone.name)
-    view, found, name = area("VIEW_3D").spaces[0].region_3d, region(), bone.name
+    view, found, name = area().spaces[0].region_3d, region(), bone.name
     place = location_3d_to_region_2d(found, view, armature().matrix_world @ bone.center)
-    press.at = int(found.x + place[0]), int(found.y + place[1])
-    yield from move(*press.at)
+    yield from point(found.x + place[0], found.y + place[1])
     yield from press("K", where="", shift=True, alt=True)
-    press.at = press.at[0] - 120, press.at[1]  # the pie's first choice
-    yield from move(*press.at)
+    yield from point(press.at[0] - 120, press.at[1])  # the pie's first choice
     yield from press("LEFTMOUSE", where="")
     yield from until(lambda: settings().run_state == "CACHED", "knocked out")
     assert [hit.bone for hit in settings().hits] == [name], f"struck: {settings().hits[0].bone}, not {name}"
@@ -255,31 +228,13 @@ def scrub(frame):
     """Drag in the timeline to a frame."""
     found = region(of="DOPESHEET_EDITOR")
     x, y = found.view2d.view_to_region(frame, 0, clip=False)[0] + found.x, found.y + found.height - 8
-    yield from move(x - 20, y)
+    yield from point(x - 20, y)
     window().event_simulate(type="LEFTMOUSE", value="PRESS", x=int(x - 20), y=y)
     yield
-    yield from move(x, y)
+    yield from point(x, y)
     window().event_simulate(type="LEFTMOUSE", value="RELEASE", x=int(x), y=y)
     yield
     yield
 
 
-def tick():
-    global steps
-    try:
-        said = next(events)
-        if said:
-            steps += 1
-            print(f"step {steps}: {said}", flush=True)
-        return 0.02
-    except StopIteration:
-        print(f"{steps} passed, 0 failed", flush=True)
-        os._exit(0)
-    except Exception:
-        traceback.print_exc()
-        sys.stdout.flush()
-        os._exit(1)
-
-
-events = story()
-bpy.app.timers.register(tick, first_interval=1.0, persistent=True)
+run(story(), interval=0.02)

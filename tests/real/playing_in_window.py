@@ -17,7 +17,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from window_session import Session, activate, armature, compare, empty_file, play, pose, push, run, scene
+import window
+from window_session import Session, activate, armature, compare, play, pose, push, scene
 
 import rigs
 from active_ragdoll.core.blender.runtime import STATE
@@ -36,7 +37,7 @@ class PlayFromScript(bpy.types.Operator):
 
 
 def set_up():
-    empty_file()
+    window.empty_file()
     bpy.utils.register_class(PlayFromScript)
     obj = rigs.swinging_human(scene(), FIRST, LAST)
     Session.name = obj.name
@@ -56,12 +57,10 @@ def build_anew():
 
 
 def press(key):
-    window = bpy.context.window_manager.windows[0]
-    area = next(area for area in window.screen.areas if area.type == "VIEW_3D")
-    x, y = area.x + area.width // 2, area.y + area.height // 2
-    window.event_simulate(type="MOUSEMOVE", value="NOTHING", x=x, y=y)
-    for value in ("PRESS", "RELEASE"):
-        window.event_simulate(type=key, value=value, x=x, y=y)
+    area = window.area()
+    place = area.x + area.width // 2, area.y + area.height // 2
+    window.move(*place)
+    window.strike(key, *place)
 
 
 def is_as_played(least):
@@ -227,9 +226,12 @@ STEPS = (
 )
 
 
-def step(number):
-    STEPS[number]()
-    print(f"step {number} of {len(STEPS)}: held", flush=True)
+def in_turn():
+    set_up()
+    yield
+    for step in STEPS:
+        step()
+        yield "held"
 
 
-run(set_up, step, len(STEPS))
+window.run(in_turn())

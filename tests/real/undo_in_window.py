@@ -15,7 +15,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from window_session import Session, activate, animation, armature, compare, play, push, run, scene, walker
+import window
+from window_session import Session, activate, animation, armature, compare, play, push, scene
 
 FIRST, MIDDLE, LAST = 5, 9, 14
 OPERATORS = bpy.ops.active_ragdoll
@@ -104,7 +105,8 @@ CYCLES = int(sys.argv[sys.argv.index("--") + 1]) if "--" in sys.argv else len(ED
 
 
 def set_up():
-    walker(FIRST, LAST)
+    Session.name = window.walker().name
+    scene().frame_start, scene().frame_end = FIRST, LAST
     activate()
     push("character")
     assert OPERATORS.build(bones="MAIN") == {"FINISHED"}
@@ -145,7 +147,14 @@ def cycle(number):
                 bpy.ops.ed.redo()
             play(scene().frame_current, scene().frame_current + 2)
             compare(play(FIRST, LAST), edited, f"{kind}, redone, from the first frame")
-    print(f"cycle {number}: {kind} at {'mid-shot' if stop == MIDDLE else 'the first frame'}: held", flush=True)
+    return f"{kind} at {'mid-shot' if stop == MIDDLE else 'the first frame'}"
 
 
-run(set_up, cycle, CYCLES)
+def cycles():
+    set_up()
+    yield
+    for number in range(CYCLES):
+        yield cycle(number)
+
+
+window.run(cycles())
