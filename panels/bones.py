@@ -133,4 +133,6 @@ class ACTIVE_RAGDOLL_PT_weight_tools(Part, bpy.types.Panel, label="Spread over B
         column.operator_menu_enum("active_ragdoll.weight_preset", "preset", text="Preset")
         column.operator("active_ragdoll.copy_weights", icon="COPYDOWN")
         column.operator("active_ragdoll.drag_weights", icon="ARROW_LEFTRIGHT")
-        column.grid_flow(row_major=True, columns=2, align=True).operator_enum("active_ragdoll.spread_weights", "mode")
+        pairs = column.grid_flow(row_major=True, columns=2, even_columns=True, align=True)
+        for mode in bpy.ops.active_ragdoll.spread_weights.get_rna_type().properties["mode"].enum_items:
+            pairs.operator("active_ragdoll.spread_weights", text=mode.name).mode = mode.identifier

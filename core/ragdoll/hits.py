@@ -247,9 +247,10 @@ class Blow:
 def checked_loosening(settings: Loosening) -> None:
     """Refuse settings out of range. Raises RagdollError, which names the setting and the value."""
     for name, value in vars(settings).items():
-        most, bound = (np.inf, "or more") if name in ("sensitivity", "regain") else (1.0, "to 1")
-        if not 0.0 <= value <= most or value == np.inf:  # NaN too
-            raise RagdollError(f"Loosening: {name} must be 0 {bound}, got {value:g}")
+        if name in ("sensitivity", "regain") and not (np.isfinite(value) and value >= 0.0):
+            raise RagdollError(f"Loosening: {name} must be a number that is not negative, got {value:g}")
+        if name in ("parents", "children", "others") and not 0.0 <= value <= 1.0:
+            raise RagdollError(f"Loosening: {name} must be 0 to 1, got {value:g}")
 
 
 def felt(settings: Loosening, parents, body: int) -> np.ndarray:

@@ -65,8 +65,6 @@ class Layout:
     def operator_menu_enum(self, name, _property, **_options):
         self.drawn.append(("menu", name, self))
 
-    operator_enum = operator_menu_enum
-
     def template_node_socket(self, color):
         assert len(color) == 4
 

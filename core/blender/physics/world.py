@@ -229,7 +229,7 @@ def replace(scene) -> None:
 def note_frame(scene) -> None:
     """Take note of an evaluation of the scene: at another frame its world may have stepped."""
     for frames in (STATE.unstepped, STATE.released):
-        if frames.get(scene.name) != scene.frame_current:
+        if frames and frames.get(scene.name) != scene.frame_current:
             frames.pop(scene.name, None)
 
 
