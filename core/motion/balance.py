@@ -342,7 +342,7 @@ def _stepping_out(body: Body, state: State, stride: Stride, manner: Manner) -> S
         return state
     calm, (left, right) = state.is_calm(body), (foot.offset for foot in state.feet)
     if calm and manner.steps_home and not state.home:
-        way = min(abs(state.offset) / manner.steps_home, 0.3 * body.leg)
+        way = min(abs(state.offset) / manner.steps_home, 0.2 * body.leg)
         state = replace(state, home=max(way, 2.0 * _NEAR * body.size))
     if not _stays(body, stride) or state.clock < LATENCY * body.time:
         return state
@@ -427,7 +427,7 @@ def _goal(body: Body, state: State, stride: Stride, k: int, start: complex, left
     if own == SETTLE:
         coming = base
     goal = coming + _BEYOND * (coming - base) if abs(coming - base) > _NEAR * body.size else base
-    if state.home and state.is_calm(body):
+    if state.home and (own == SETTLE or state.is_calm(body)):
         goal = base * max(0.0, 1.0 - state.home / max(abs(base), 1e-9 * body.size))
     side, reach = 1.0 - 2.0 * k, body.leg * manner.strength
     way = (goal - start) / heading

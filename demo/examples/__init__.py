@@ -19,6 +19,8 @@ EXAMPLES = {
     "tumble": "a tumble in the air that keeps its momentum",
     "two_falls": "a rag, and somebody who protects himself, pushed alike",
     "stunt": "struck by a box of a car's size, thrown, and up again, hurt",
+    "staircase": "pushed down a staircase, and up again on what is there",
+    "crowd_shove": "a wave of pushes through ten people, who step or fall, and get up",
     "slip": "a fall on the back with reflexes awake",
     "horse_down": "a horse is knocked off its legs, rolls to its chest and rises with the front legs first",
     "boxer": "three punches taken standing, one that fells",

@@ -18,8 +18,15 @@ pytestmark = pytest.mark.blender_version
 NEAR = {1: (0.64, -0.15, 1.42)}
 
 
-def test_a_hand_rides_a_moving_target_with_the_offset_of_the_moment(fresh_scene):
-    obj, target = holding.reaching_human(fresh_scene, {1: (0.6, -0.2, 1.3), 48: (0.52, -0.15, 1.36)})
+@pytest.mark.parametrize("baked", (False, True))
+def test_a_hand_rides_a_moving_target_with_the_offset_of_the_moment(fresh_scene, baked):
+    keys = {1: (0.6, -0.2, 1.3), 48: (0.52, -0.15, 1.36)}
+    obj, target = holding.reaching_human(fresh_scene, keys)
+    if baked:  # a character that plays its keys
+        target = rigs.chain(fresh_scene, 2)
+        rigs.key_locations(target, keys)
+        build.build(target, fresh_scene)
+        target.active_ragdoll.muted = True
     attach(obj, target, point=TIP)
     key_enabled(obj, {1: False, 12: True})
     offsets = np.array(rigs.play(fresh_scene, 1, 48, lambda: in_target(target, tip(obj))))
@@ -27,17 +34,6 @@ def test_a_hand_rides_a_moving_target_with_the_offset_of_the_moment(fresh_scene)
     assert np.linalg.norm(offsets[12:] - kept, axis=1).max() < 4e-3
     assert np.linalg.norm(offsets[5] - kept) > 0.02, "it moved against the target before"
     assert not STATE.warnings.get(obj.name)
-
-
-def test_a_hand_is_held_at_a_baked_character(fresh_scene):
-    obj, _target = holding.reaching_human(fresh_scene, {1: (0.0, 0.0, 0.0)})
-    other = rigs.chain(fresh_scene, 2)
-    rigs.key_locations(other, {1: (0.6, -0.2, 1.3), 48: (0.52, -0.15, 1.36)})
-    build.build(other, fresh_scene)
-    other.active_ragdoll.muted = True
-    attach(obj, other, point=TIP)
-    places = rigs.play(fresh_scene, 1, 12, lambda: in_target(other, tip(obj)))
-    assert np.ptp(places[1:], axis=0).max() < 4e-3 and not STATE.warnings.get(obj.name)
 
 
 @pytest.mark.parametrize("scale", (0.01, 1.0, 100.0))
@@ -84,8 +80,7 @@ def test_the_largest_force_carries_what_it_can():
         heights = rigs.play(scene, 1, 25, lambda obj=obj: holding.bone_matrix(obj, "A")[2, 3])
         sunk[share] = heights[0] - heights[24]
     # The bones swing down on what holds them, so that it has to carry more than their weight for a while.
-    assert sunk[4.0] < 0.03
-    assert sunk[0.8] > 0.3
+    assert sunk[4.0] < 0.03 and sunk[0.8] > 0.3
 
 
 @pytest.mark.parametrize(("kind", "offset"), (("POINT", "STATED"), ("FIXED", "STATED"), ("DISTANCE", "MOMENT")))
@@ -120,15 +115,10 @@ def test_two_characters_hold_hands(scene):
     item.target_bone = "forearm.R"
     key_enabled(first, {1: False, 10: True, 50: False})
     gaps = np.array(rigs.play(scene, 1, 60, lambda: np.linalg.norm(tip(first) - tip(second, "forearm.R"))))
-    assert gaps[8] > 0.04
+    assert gaps[8] > 0.04 and gaps[-1] > 0.02
     assert gaps[20:48].max() < 15e-3  # they meet, and bump, within the time that was given them
     assert gaps[30:48].max() < 5e-3
-    assert gaps[-1] > 0.02
     assert not STATE.warnings.get(first.name)
-
-
-def _warnings(obj):
-    return " ".join(STATE.warnings.get(obj.name, ()))
 
 
 @pytest.mark.parametrize(
@@ -150,7 +140,8 @@ def test_what_makes_no_sense_is_told_and_the_rest_goes_on(scene, values, said):
         setattr(item, name, obj if value == "itself" else value)
     attach(obj, target, name="Good", offset="STATED", point=TIP, reach_seconds=0.1)
     rigs.play(scene, 1, 20)
-    assert "Bad" in _warnings(obj) and said in _warnings(obj) and "Good" not in _warnings(obj)
+    told = " ".join(STATE.warnings.get(obj.name, ()))
+    assert "Bad" in told and said in told and "Good" not in told
     assert np.linalg.norm(tip(obj) - np.array(target.location)) < 5e-3
 
 
@@ -158,11 +149,10 @@ def test_operators_add_and_remove_and_the_overlay_draws_a_line(scene):
     obj = rigs.human(scene)
     target = empty(scene, {1: (0.5, 0.0, 1.5)})
     with pytest.raises(RuntimeError):
-        bpy.ops.active_ragdoll.add_attachment(bone=HAND, target="Target")
+        bpy.ops.active_ragdoll.add_attachment(bone=HAND, target="Target")  # it has no ragdoll
     build.build(obj, scene)
     assert bpy.ops.active_ragdoll.add_attachment(bone=HAND, target="Target") == {"FINISHED"}
-    item = obj.active_ragdoll.attachments[0]
-    assert (item.bone, item.target) == (HAND, target)
+    assert [(item.bone, item.target) for item in obj.active_ragdoll.attachments] == [(HAND, target)]
     scene.view_layers[0].update()
     lines = viewport.attachment_lines(obj, scene, scene.view_layers[0].depsgraph)
     assert np.allclose(lines.ends, [[(0.75, 0.0, 1.42), (0.5, 0.0, 1.5)]], atol=1e-5)
