@@ -397,7 +397,11 @@ def _give_legs(tree: Tree, found: Structure, legs: tuple, human: bool) -> None:
         if long == 4:
             names = [roles.THIGH, roles.TWIST, roles.SHANK, roles.TWIST, roles.FOOT]
         elif long == 3:
-            names.insert(1 if _goes_straight(tree, chain, 1) else 2, roles.TWIST)
+            # The bone beyond the joint at which the leg bends less is the second part of one.
+            steps = np.diff(tree.heads[chain], axis=0)
+            steps = steps / np.maximum(np.linalg.norm(steps, axis=1), 1e-30)[:, None]
+            straight = len(steps) < 3 or steps[0] @ steps[1] >= steps[1] @ steps[2]
+            names.insert(1 if straight else 2, roles.TWIST)
     for chain in chains:
         _give(tree, found, chain, names, roles.TOE)
 
@@ -427,14 +431,6 @@ def _give_arm(tree: Tree, found: Structure, start: int, is_leg: bool) -> None:
         across = np.abs(tree.heads[chain] @ found.lateral - found.centre)
         has_clavicle = len(chain) >= 3 and length[0] < 0.85 * length[1] and across[0] < 0.7 * across[1]
     _give(tree, found, chain, list(roles.ARM if has_clavicle else roles.ARM[1:]), roles.FINGER)
-
-
-def _goes_straight(tree: Tree, chain: list, at: int) -> bool:
-    """Whether a chain bends less at one joint than at the next."""
-    points = tree.heads[chain]
-    steps = np.diff(points, axis=0)
-    steps = steps / np.maximum(np.linalg.norm(steps, axis=1), 1e-30)[:, None]
-    return at + 1 >= len(steps) or steps[at - 1] @ steps[at] >= steps[at] @ steps[at + 1]
 
 
 def _give(tree: Tree, found: Structure, chain: list, names: list, rest: str) -> None:

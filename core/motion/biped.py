@@ -288,7 +288,8 @@ class Biped:
     def _walked(self, posture: Posture, rows) -> tuple[list, list]:
         given = self._given(posture)
         found, places = [None] * len(self.rows), [None] * len(self.rows)
-        firsts = {int(limb[0]): i for i, limb in enumerate(self.limbs)}
+        whole = len(rows) == len(self.rows)  # else nobody asks how limbs bend
+        firsts = {int(limb[0]): i for i, limb in enumerate(self.limbs)} if whole else {}
         for row in rows:
             above = self.above[row]
             if row == 0:

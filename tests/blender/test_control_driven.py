@@ -9,7 +9,7 @@ from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.stack import stack_edits
 from demo.character import generate_rigify
 
-LAST = 30
+LAST = 20
 # The limb in front, the control of its end, the bone that carries a prop, the last one of the neck.
 RIGS = {
     "human": ("upper_arm", "hand", "DEF-forearm.L", "DEF-spine.006"),

@@ -14,7 +14,7 @@ from ..rig.action_channels import curves_of, playing, rotation_property
 from ..rig.armature import pose_matrices, refuse_baked
 from ..runtime import STATE
 from ..stack import pose_stack
-from . import action_keys, actions, controls, travel
+from . import action_keys, actions, controls, rig_graph, travel
 from .recording import NEAR, Recorder, checked_range, closed, differ, shown_pose
 
 ALL, SIMULATED, SELECTED = "ALL", "SIMULATED", "SELECTED"
@@ -117,7 +117,7 @@ def pose_bones(obj, scene, to: str = DEFORM) -> list[str]:
             names, basis = list(carried.keyed), np.array(recorder.solved)
             placed = {name for name, is_placed in carried.keyed.items() if is_placed}
             for path, value in carried.switches.items():
-                controls.switch(obj, path, value)
+                rig_graph.switch(obj, path, value)
                 if keying:
                     obj.keyframe_insert(path)
         finally:

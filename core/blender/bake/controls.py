@@ -12,7 +12,6 @@ counts only if what Blender then evaluates is nearer (Levenberg 1944). What each
 the next (Broyden 1965).
 """
 
-import re
 from dataclasses import dataclass, replace
 
 import bpy
@@ -25,6 +24,7 @@ from ...skeleton import path_to_root
 from ..physics import source
 from ..rig.action_channels import bone_path
 from ..rig.armature import pose_matrices, rigid
+from . import rig_graph
 from .ik_limbs import CARRIED, HIDDEN, NEAR, Limbs, has_solver, turns_between
 
 FK, IK, AS_KEYED = "FK", "IK", "AS_KEYED"
@@ -85,7 +85,7 @@ class Controls:
         ways = [path_to_root(parents, body) for body in range(len(bones))]
         self._paths_to = np.array([[float(other in way) for other in range(len(bones))] for way in ways])
         try:
-            self._sources = _sources(self.copy)
+            self._sources = rig_graph.sources(self.copy)
             self._prune([*bones, *self._near_ends()])
             self._discover(limbs, frame)
             self._prune([*bones, *self.keyed, *(self.all[limb.last].name for limb in self.limbs.found)])
@@ -146,7 +146,7 @@ class Controls:
         kept = self.leading(names)
         for animation in filter(None, (self.copy.animation_data, self.copy.data.animation_data)):
             for driver in list(animation.drivers):
-                if not kept.keys() >= set(_bones_in(driver.data_path)):
+                if not kept.keys() >= set(rig_graph.bones_in(driver.data_path)):
                     animation.drivers.remove(driver)
         layer = self.scene.view_layers[0]
         layer.objects.active = self.copy
@@ -166,7 +166,7 @@ class Controls:
         self._known = {}
         behind = [self.leading([name]) for name in self.bones]
         self._reach = {name: np.array([name in some for some in behind]) for name in self.leading(self.bones)}
-        self._paths = _switch_paths(self.copy, self._reach)
+        self._paths = rig_graph.switch_paths(self.copy, self._reach)
         now = {path: self.evaluated().path_resolve(path) for path in self._paths} if limbs == AS_KEYED else {}
         animation, posed = self.copy.animation_data, [bone.matrix_basis.copy() for bone in self.copy.pose.bones]
         kept = None if animation is None else (animation.action, animation.use_nla)
@@ -216,11 +216,11 @@ class Controls:
         solved = {bone.name for bone in self.copy.pose.bones if has_solver(bone)}
         for path in [path for path in self.switches if self.leading(self._paths[path]).keys() & solved]:
             self.switches[path] = int(now[path]) if now else 1 - self.switches[path]
-            switch(self.copy, path, self.switches[path])
-        found = {} if now else _switch_paths(self.copy, solved)
+            rig_graph.switch(self.copy, path, self.switches[path])
+        found = {} if now else rig_graph.switch_paths(self.copy, solved)
         for path, bones in ((path, own & solved) for path, own in found.items() if own & solved):
             for value in (0, 1):
-                switch(self.copy, path, value)
+                rig_graph.switch(self.copy, path, value)
                 posed = self.evaluated().pose.bones
                 if any(
                     c.type == "IK" and c.pole_target and not c.mute for name in bones for c in posed[name].constraints
@@ -242,7 +242,7 @@ class Controls:
             if value != best.get(path) and not behind[led].any() and np.delete(behind, carried).any():
                 self.kept |= set(np.flatnonzero(behind))
                 self.switches[path] = best.get(path, value)  # a pole's then does nothing
-                switch(self.copy, path, self.switches[path])
+                rig_graph.switch(self.copy, path, self.switches[path])
         return bool(self.kept)
 
     def _group(self) -> None:
@@ -282,13 +282,13 @@ class Controls:
         count = {}
         for value in (0, 1) if paths else ():  # of all at once: one limb's switch says nothing of another's
             for path in paths:
-                switch(self.copy, path, value)
+                rig_graph.switch(self.copy, path, value)
             owned = {owner.body for owner in self._owners()}
             for path in paths:
                 count[path, value] = len(owned.intersection(np.flatnonzero(behind[path])))
         switches = {path: int(count[path, 1] > count[path, 0]) for path in paths if count[path, 0] != count[path, 1]}
         for path in paths:
-            switch(self.copy, path, switches.get(path, before[path]))
+            rig_graph.switch(self.copy, path, switches.get(path, before[path]))
         return switches
 
     def _tried(self, tries: dict) -> dict:
@@ -493,7 +493,7 @@ class Controls:
         """
         self.scene.frame_set(frame)
         for path, value in self.switches.items():
-            switch(self.copy, path, value)
+            rig_graph.switch(self.copy, path, value)
         for name, matrix in (given or {}).items():
             self.copy.pose.bones[name].matrix_basis = Matrix(matrix)
         bones = [self.copy.pose.bones[name] for name in self.keyed]
@@ -578,69 +578,6 @@ def _step(jacobian: np.ndarray, error: np.ndarray, damping: float) -> np.ndarray
     squares[np.diag_indices(len(squares))] += damping**2
     step = np.linalg.solve(squares, jacobian.T @ error)
     return step * min(1.0, FARTHEST / max(np.abs(step.reshape(-1, 6)[:, :3]).max(), 1e-12))
-
-
-def _sources(obj) -> dict:
-    """{bone: the bones that it hangs on by its parent, constraints and drivers}."""
-    sources = {}
-    for bone in obj.pose.bones:
-        around = (bone.parent, bone.bone.bbone_custom_handle_start, bone.bone.bbone_custom_handle_end)
-        sources[bone.name] = {other.name for other in around if other}
-    for bone in obj.pose.bones:
-        for constraint in bone.constraints:
-            targets = [(getattr(constraint, "target", None), getattr(constraint, "subtarget", ""))]
-            targets.append((getattr(constraint, "pole_target", None), getattr(constraint, "pole_subtarget", "")))
-            targets += [(each.target, each.subtarget) for each in getattr(constraint, "targets", ())]
-            names = {name for target, name in targets if target == obj and name in sources}
-            sources[bone.name] |= names
-            if constraint.type == "IK":
-                for member in [bone, *bone.parent_recursive][: constraint.chain_count or None]:
-                    sources[member.name] |= names | {bone.name}
-    drivers = [d for data in (obj, obj.data) if data.animation_data for d in data.animation_data.drivers]
-    for driver in drivers:
-        read = [t for v in driver.driver.variables for t in v.targets if t.id in (obj, obj.data)]
-        names = {name for t in read for name in (t.bone_target, *_bones_in(t.data_path))} & sources.keys()
-        for driven in sources.keys() & _bones_in(driver.data_path):
-            sources[driven] |= names
-    return sources
-
-
-def _bones_in(path: str) -> list[str]:
-    """Names of the bones in a data path."""
-    return [bpy.utils.unescape_identifier(name) for name in re.findall(r'bones\["((?:[^"\\]|\\.)*)"\]', path)]
-
-
-def _switch_paths(obj, candidates: dict) -> dict:
-    """{data path of a property that switches constraints: the bones with these} among some bones."""
-    found = {}
-    for driver in obj.animation_data.drivers if obj.animation_data else ():
-        bone = next(iter(_bones_in(driver.data_path)), None)
-        if bone not in candidates or not re.search(r"\.constraints\[.*\]\.(influence|mute)$", driver.data_path):
-            continue
-        for variable in driver.driver.variables:
-            target = variable.targets[0]
-            if (
-                variable.type == "SINGLE_PROP"
-                and target.id == obj
-                and isinstance(_value(obj, target.data_path), bool | int | float)
-            ):
-                found.setdefault(target.data_path, set()).add(bone)
-    return found
-
-
-def _value(obj, path: str):
-    try:
-        return obj.path_resolve(path)
-    except ValueError:
-        return None
-
-
-def switch(obj, path: str, value) -> None:
-    """Set a custom property by its path."""
-    owner, _, name = path.rpartition('["')
-    holder, name = obj.path_resolve(owner) if owner else obj, name.removesuffix('"]')
-    holder[name] = type(holder[name])(value)
-    obj.update_tag()
 
 
 def _free(bone) -> np.ndarray:

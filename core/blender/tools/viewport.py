@@ -305,9 +305,9 @@ def plan_lines(obj, scene) -> overlay.Lines | None:
     stand = np.linalg.norm(np.diff(places[at][:, ends], axis=0), axis=-1) < STANDS * obj.active_ragdoll.height
     arms = CROSS * obj.active_ragdoll.height * np.array([[(1, 1, 0), (-1, -1, 0)], [(1, -1, 0), (-1, 1, 0)]])
     crosses = (places[at[1:]][:, ends][stand][:, None, None] + arms).reshape(-1, 2, 3)
-    drawn = np.concatenate([figures.reshape(-1, 2, 3), overlay.polyline(places[:, rig.index[parts[0].bone]]), crosses])
-    strong = np.arange(len(drawn)) >= figures.shape[0] * figures.shape[1]
-    return _lines(drawn, np.where(strong[:, None], (*PLAN, BRIGHT), (*PLAN, LOOSE)), strong)
+    strong = [overlay.polyline(places[:, rig.index[parts[0].bone]]), crosses]
+    pieces = [(figures.reshape(-1, 2, 3), (*PLAN, LOOSE), False), *((lines, (*PLAN, BRIGHT), True) for lines in strong)]
+    return _lines(pieces)
 
 
 # ---- look-at chains -------------------------------------------------------------------------------------------------
