@@ -134,8 +134,8 @@ def test_under_a_low_roof_it_stays_down_until_that_is_gone(name, low, thick, tol
     assert records.record_of(obj, 139).passages[0].planned is not None
 
 
-def test_it_stays_down_where_it_is_told_to(fresh_scene):
-    scene, obj = fresh_scene, knock_outs.human(fresh_scene, 90, get_up="STAY_DOWN")
+def test_it_stays_down_where_it_is_told_to(scene):
+    obj = knock_outs.human(scene, 90, get_up="STAY_DOWN")
     _shown, _targets, states = knock_outs.run(scene, obj)
     assert states[90] == "SETTLING" and "RECOVERING" not in states.values()
 

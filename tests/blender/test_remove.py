@@ -74,8 +74,7 @@ def _check(before: dict, obj, scene) -> None:
 
 
 @pytest.mark.parametrize(("mode", "ran"), (("POSE", True), ("EDIT", False)))
-def test_remove_restores_everything(fresh_scene, mode, ran):
-    scene = fresh_scene
+def test_remove_restores_everything(scene, mode, ran):
     obj = rigs.swinging_human(scene, 1, 12)
     other, own = rigs.empty(scene, "Other"), obj.active_ragdoll
     other.select_set(True)
@@ -100,8 +99,7 @@ def test_remove_restores_everything(fresh_scene, mode, ran):
     assert obj.active_ragdoll.state == "NONE"
 
 
-def test_remove_keeps_the_users_world_and_its_range(fresh_scene):
-    scene = fresh_scene
+def test_remove_keeps_the_users_world_and_its_range(scene):
     obj = rigs.swinging_human(scene, 10, 22)
     rigs.box(scene, "Floor", (10, 10, 1), (0, 0, -0.5), passive=True)
     crate = rigs.box(scene, "Crate", (0.4, 0.4, 0.4), (2, 0, 2))
@@ -121,8 +119,7 @@ def test_remove_keeps_the_users_world_and_its_range(fresh_scene):
     assert not scene.rigidbody_world.point_cache.is_baked
 
 
-def test_a_failed_build_leaves_nothing(fresh_scene, monkeypatch):
-    scene = fresh_scene
+def test_a_failed_build_leaves_nothing(scene, monkeypatch):
     obj = rigs.swinging_human(scene)
     before = _state(obj, scene)
 
