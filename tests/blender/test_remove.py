@@ -15,6 +15,7 @@ from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import declare
 from active_ragdoll.core.blender.stack import stack_edits
 from active_ragdoll.core.errors import RagdollError
+from test_not_stepped import snapshot
 
 pytestmark = pytest.mark.blender_version
 
@@ -218,24 +219,16 @@ def _settings(owner) -> list:
     return [(name, repr(list(value) if hasattr(value, "foreach_get") else value)) for name, value in found]
 
 
-def _body(rigid_body) -> list:
-    plain = (p.identifier for p in rigid_body.bl_rna.properties if p.type in ("FLOAT", "INT", "BOOLEAN", "ENUM"))
-    return [(name, repr(getattr(rigid_body, name))) for name in plain]
-
-
 def _stored(obj, scene) -> dict:
     """All of a ragdoll that is stored in the file, and of its scene's world."""
     cache = scene.rigidbody_world.point_cache
-    helpers = obj.active_ragdoll.collection.all_objects
     return {
         "counts": rigs.counts(),
         "settings": [_settings(owner) for owner in (obj, scene, *obj.pose.bones)],
         "constraints": [(c.name, c.target and c.target.name) for bone in obj.pose.bones for c in bone.constraints],
         "record": obj.active_ragdoll.collection.active_ragdoll.record,
         "names": sorted(o.name for o in bpy.data.objects),
-        "places": {o.name: np.array(o.matrix_basis).tobytes() for o in helpers},
-        "bodies": {o.name: _body(o.rigid_body) for o in helpers if o.rigid_body},
-        "joints": {o.name: _body(o.rigid_body_constraint) for o in helpers if o.rigid_body_constraint},
+        "helpers": snapshot(obj),
         "cache": (cache.is_baked, cache.is_outdated, cache.frame_start, cache.frame_end),
         "said": (dict(STATE.messages), sorted(STATE.broken), sorted(STATE.runs)),
         "frame": scene.frame_current,
