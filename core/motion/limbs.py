@@ -261,8 +261,7 @@ class TwoBoneIK:
     keep_end_rotation: bool = True  # hold the end bone's rotation in model space; else it follows the lower limb
     lower_bone: int = field(init=False)
     upper_bone: int = field(init=False)
-    below: tuple = field(init=False)
-    """The bones below the upper one down to the lower, and from there to the end, level indices."""
+    below: tuple = field(init=False)  # the bones below the upper one up to the lower, and from there to the end
 
     def __post_init__(self, rig: Rig) -> None:
         title = f'{self.name}, "{rig.name(self.end_bone)}"'
@@ -272,7 +271,7 @@ class TwoBoneIK:
             raise RagdollError(f"{title}: it has no parent to be the lower limb")
         if len(parts) < 3:
             raise RagdollError(f'{title}: its parent "{rig.name(parts[1])}" has no parent to be the upper limb')
-        _end, self.lower_bone, self.upper_bone = parts[:3]
+        self.lower_bone, self.upper_bone = parts[1:3]
         lower, upper = map(path.index, parts[1:3])
         self.below = path[lower:upper], path[:lower]
         frames = []
@@ -322,27 +321,20 @@ class TwoBoneIK:
     def _solved(self, view: ModelView, pose: LocalPose, effector, pole, weight: float) -> LocalPose:
         """The pose with the limb brought to the effector."""
         root, joint, end = (view.positions[bone] for bone in self._bones)
-        upper, lower, last = (view.rotations[bone] for bone in self._bones)
         stretch = (self.start_stretch_ratio, self.max_stretch_scale) if self.allow_stretching else None
         new_joint, new_end = solve(root, joint, end, effector, pole, stretch)
         # Each bone turns by the smallest angle that its segment needs, which keeps its twist.
-        turns = []
+        turns = [c.IDENTITY]
         for a, b, new_a, new_b in ((root, joint, root, new_joint), (joint, end, new_joint, new_end)):
             before = c.unit(c.sub(b, a), (0.0, 0.0, 1.0))
             after = c.unit(c.sub(new_b, new_a), before)
             turns.append(c.arc(before, after, c.sub(pole, root)))
-        new_upper, new_lower = c.multiply(turns[0], upper), c.multiply(turns[1], lower)
-        # What the parts below hang on: the bone itself, or its last piece
-        carried = [
-            c.multiply(turn, view.parent_rotation(bone)) for turn, bone in zip(turns, self._bones[1:], strict=True)
-        ]
-        above = view.parent_rotation(self.upper_bone)
-        solved = {
-            self.upper_bone: c.multiply(c.conjugate(above), new_upper),
-            self.lower_bone: c.multiply(c.conjugate(carried[0]), new_lower),
-        }
-        if self.keep_end_rotation:
-            solved[self.end_bone] = c.multiply(c.conjugate(carried[1]), last)
+        solved = {}
+        for bone, above, turn in zip(self._bones, turns, [*turns[1:], c.IDENTITY], strict=True):
+            carrying = c.multiply(above, view.parent_rotation(bone))  # the bone above, or its last piece
+            solved[bone] = c.multiply(c.conjugate(carrying), c.multiply(turn, view.rotations[bone]))
+        if not self.keep_end_rotation:
+            del solved[self.end_bone]
         before = view.local_rotations
         result = write_rotations(pose, {b: c.between(before[b], q, weight) for b, q in solved.items()})
         if self.allow_stretching:
