@@ -15,9 +15,8 @@ LAST = 10
 
 
 @pytest.fixture
-def shot(fresh_scene):
+def shot(scene):
     """A limp human below controls, scaled and turned, with a skin of triangles and a hat on its head."""
-    scene = fresh_scene
     obj = _controlled(scene)
     obj.scale, obj.rotation_euler, obj.location = (0.5,) * 3, (0.0, 0.0, 0.7), (1.0, 2.0, 0.5)
     deforming = [bone.name for bone in obj.data.bones if bone.name.startswith("DEF-")]
