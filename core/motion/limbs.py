@@ -36,8 +36,6 @@ def without_pieces(rig: Rig, path: list) -> list:
 
     These are the second halves of bones in two parts: they keep their shape where the limb is bent. Both ends stay.
     """
-    if not rig.roles:
-        return path
     kept, heads = path[:1], rig.bind_positions
     for bone, above in pairwise(path[1:]):
         role, way = rig.roles[bone], heads[kept[-1]] - heads[above]
@@ -499,10 +497,9 @@ def _toward(leg: LegStabilizer, now: ModelView, based: list, target: tuple) -> d
         joints = [joints[i] for i in places]
         offsets = [c.sub(b, a) for a, b in pairwise(joints)]
     lengths = [c.length(offset) for offset in offsets]
-    size = sum(lengths)
     line = c.unit(joints[-1], (0.0, 0.0, -1.0))
     goal = c.unit(target, line)
-    bend = bend_direction(joints, line, size, c.rotate(based[0], leg._bend))
+    bend = bend_direction(joints, line, sum(lengths), c.rotate(based[0], leg._bend))
     carry = c.arc(line, goal, bend)
     turned = [c.rotate(carry, joint) for joint in joints]
     side = c.rotate(carry, bend)

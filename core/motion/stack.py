@@ -38,7 +38,7 @@ class Rig:
 
     skeleton: Skeleton  # the bones
     bind: LocalPose  # the bind pose in local space, without leading axes
-    find_roles: Callable[[], tuple] = tuple  # of the bones in their input order; takes long, so asked where needed
+    find_roles: Callable[[], tuple] | None = None  # of the bones in input order; takes long, so asked where needed
     # bind_positions, bind_rotations, bind_scales: the bind pose in model (armature) space [n, 3], [n, 4], [n, 3]
     bind_positions: np.ndarray = field(init=False)
     bind_rotations: np.ndarray = field(init=False)
@@ -59,9 +59,9 @@ class Rig:
 
     @cached_property
     def roles(self) -> tuple:
-        """What part of a body each bone is, see `core.anatomy.roles` [n]; empty where it is not known."""
-        found = self.find_roles()
-        return tuple(found[i] for i in self.skeleton.to_level) if found else ()
+        """What part of a body each bone is, see `core.anatomy.roles` [n]; None where it is not known."""
+        found = self.find_roles() if self.find_roles else (None,) * len(self.parents)
+        return tuple(found[i] for i in self.skeleton.to_level)
 
     def name(self, bone: int) -> str:
         """A bone's name."""

@@ -69,8 +69,7 @@ class Step(ItemStep):
         end = rig.bone(self.name, item.end_bone)
         self.solver = TwoBoneIK(rig, end, self.name, **own)
         # Where Blender keeps one of the limb's bones at its parent's tail:
-        below = (bone for bones in self.solver.below for bone in bones)
-        self.solver.connected = any(is_held(self.obj, rig.name(bone)) for bone in below)
+        self.solver.connected = any(is_held(self.obj, rig.name(bone)) for bones in self.solver.below for bone in bones)
 
     def read(self, reader, _pose) -> Inputs | None:
         now = self.now(reader)
