@@ -112,7 +112,12 @@ def test_a_file_read_again_has_the_motion(shot, tmp_path, suffix):
 
 
 @pytest.mark.parametrize(
-    "choice, said", (({"to": ".fbx"}, "Say which file"), ({"to": ".glb", "filepath": "/nowhere/x.glb"}, "no folder"))
+    "choice, said",
+    (
+        ({"to": ".fbx"}, "Say which file"),
+        ({"filepath": "x.gltf"}, "x.gltf: unknown kind"),
+        ({"filepath": "/nowhere/x.glb"}, "/nowhere/x.glb: there is no folder"),
+    ),
 )
 def test_a_file_that_cannot_be_written_is_told_and_nothing_is_left(shot, choice, said):
     things = rigs.counts()
