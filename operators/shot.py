@@ -354,11 +354,11 @@ class ACTIVE_RAGDOLL_OT_export_ready(
     def prepare(self, context):
         obj = self.subject(context)
         scene = interface.scene_of(obj, context)
-        self._path = None
-        if self.to != "SCENE":
+        self._path = Path(bpy.path.abspath(self.filepath)) if self.filepath else None
+        if self.to != "SCENE":  # else the file's own suffix says what it is to be
             if not self.filepath:
                 raise RagdollError("Say which file is to be written")
-            self._path = Path(bpy.path.abspath(self.filepath)).with_suffix(self.to)
+            self._path = self._path.with_suffix(self.to)
         return plain.export_frames(obj, scene, *self.wanted_range(scene), self._path, self.root_motion), scene
 
     def finished(self, context, stopped_at):

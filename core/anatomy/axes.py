@@ -78,7 +78,7 @@ def angle_between(a, b) -> float:
 
 def many_legged(anatomy) -> bool:
     """Whether it has more legs than one on each side that are hind legs: a spider, a beetle."""
-    return len(of_role(anatomy, roles.FOOT)) > len(roles.SIDES)
+    return sum(anatomy.order[row] == 0 for row in of_role(anatomy, roles.FOOT)) > len(roles.SIDES)  # not their pieces
 
 
 # ---- the character's axes -----------------------------------------------------------------------------------------

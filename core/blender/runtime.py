@@ -42,7 +42,6 @@ class State:
     limits: dict = field(default_factory=dict)  # last report of Check Limits
     diagnoses: dict = field(default_factory=dict)  # what Diagnose last found, shown in the sidebar
     upright: dict = field(default_factory=dict)  # why they cannot get up over hands and feet; of which build
-
     motions: dict = field(default_factory=dict)  # motion stacks, each with its record of states
     stamps: dict = field(default_factory=dict)  # what the source was last brought in line with; see `source.Stamp`
     waiting: set = field(default_factory=set)  # the stack is to be shown anew once Blender is idle

@@ -14,7 +14,9 @@ from math import sqrt
 
 import numpy as np
 
+from ..anatomy.roles import ARM, FOOT, LEG, TWIST
 from ..errors import RagdollError
+from ..skeleton import path_to_root
 from . import components as c
 from .components import ModelView, transformed, write_rotations
 from .stack import Inputs, LocalPose, Rig, point_to_model, vector_of, weight_of
@@ -25,6 +27,22 @@ from .transform_bone import into
 _STRAIGHT = 0.01
 # What two joints closer than this part of the chain's length call a direction is noise.
 _TINY = 1e-12
+_PIECES = (*ARM, *LEG[: LEG.index(FOOT) + 1])  # roles of a limb's parts that rigs make of several bones in a row
+_ASIDE = 0.05  # of the way past it, how far a joint of bind pose may be off that where two pieces of one part meet
+
+
+def without_pieces(rig: Rig, path: list) -> list:
+    """A path from a limb's end upwards without the bones that only go on the part that their parent begins.
+
+    These are the second halves of bones in two parts: they keep their shape where the limb is bent. Both ends stay.
+    """
+    kept, heads = path[:1], rig.bind_positions
+    for bone, above in pairwise(path[1:]):
+        role, way = rig.roles[bone], heads[kept[-1]] - heads[above]
+        goes_on = role == TWIST or (role in _PIECES and role == rig.roles[above])
+        if not goes_on or np.linalg.norm(np.cross(heads[bone] - heads[above], way)) > _ASIDE * (way @ way):
+            kept.append(bone)
+    return kept + path[1:][-1:]
 
 
 def bend_direction(joints: list, line, size: float, of_bind) -> tuple:
@@ -224,7 +242,7 @@ class TwoBoneIK:
     """
 
     rig: InitVar[Rig]  # the character, to check the bones against
-    end_bone: int  # level index; its parent is the lower limb, its grandparent the upper
+    end_bone: int  # level index; its parent is the lower limb, its grandparent the upper, see `without_pieces`
     name: str = "Two-bone IK"  # for messages
     # allow_stretching, start_stretch_ratio, max_stretch_scale: see `solve`
     allow_stretching: bool = False
@@ -241,15 +259,19 @@ class TwoBoneIK:
     keep_end_rotation: bool = True  # hold the end bone's rotation in model space; else it follows the lower limb
     lower_bone: int = field(init=False)
     upper_bone: int = field(init=False)
+    below: tuple = field(init=False)  # the bones below the upper one up to the lower, and from there to the end
 
     def __post_init__(self, rig: Rig) -> None:
         title = f'{self.name}, "{rig.name(self.end_bone)}"'
-        self.lower_bone = rig.parents[self.end_bone]
-        if self.lower_bone < 0:
+        path = path_to_root(rig.parents, self.end_bone)
+        parts = without_pieces(rig, path)
+        if len(parts) < 2:
             raise RagdollError(f"{title}: it has no parent to be the lower limb")
-        self.upper_bone = rig.parents[self.lower_bone]
-        if self.upper_bone < 0:
-            raise RagdollError(f'{title}: its parent "{rig.name(self.lower_bone)}" has no parent to be the upper limb')
+        if len(parts) < 3:
+            raise RagdollError(f'{title}: its parent "{rig.name(parts[1])}" has no parent to be the upper limb')
+        self.lower_bone, self.upper_bone = parts[1:3]
+        lower, upper = map(path.index, parts[1:3])
+        self.below = path[lower:upper], path[:lower]
         frames = []
         for what in ("effector", "pole"):
             space, bone = getattr(self, f"{what}_space"), getattr(self, f"{what}_bone")
@@ -297,23 +319,20 @@ class TwoBoneIK:
     def _solved(self, view: ModelView, pose: LocalPose, effector, pole, weight: float) -> LocalPose:
         """The pose with the limb brought to the effector."""
         root, joint, end = (view.positions[bone] for bone in self._bones)
-        upper, lower, last = (view.rotations[bone] for bone in self._bones)
         stretch = (self.start_stretch_ratio, self.max_stretch_scale) if self.allow_stretching else None
         new_joint, new_end = solve(root, joint, end, effector, pole, stretch)
         # Each bone turns by the smallest angle that its segment needs, which keeps its twist.
-        turns = []
+        turns = [c.IDENTITY]
         for a, b, new_a, new_b in ((root, joint, root, new_joint), (joint, end, new_joint, new_end)):
             before = c.unit(c.sub(b, a), (0.0, 0.0, 1.0))
             after = c.unit(c.sub(new_b, new_a), before)
             turns.append(c.arc(before, after, c.sub(pole, root)))
-        new_upper, new_lower = c.multiply(turns[0], upper), c.multiply(turns[1], lower)
-        above = view.parent_rotation(self.upper_bone)
-        solved = {
-            self.upper_bone: c.multiply(c.conjugate(above), new_upper),
-            self.lower_bone: c.multiply(c.conjugate(new_upper), new_lower),
-        }
-        if self.keep_end_rotation:
-            solved[self.end_bone] = c.multiply(c.conjugate(new_lower), last)
+        solved = {}
+        for bone, above, turn in zip(self._bones, turns, [*turns[1:], c.IDENTITY], strict=True):
+            carrying = c.multiply(above, view.parent_rotation(bone))  # the bone above, or its last piece
+            solved[bone] = c.multiply(c.conjugate(carrying), c.multiply(turn, view.rotations[bone]))
+        if not self.keep_end_rotation:
+            del solved[self.end_bone]
         before = view.local_rotations
         result = write_rotations(pose, {b: c.between(before[b], q, weight) for b, q in solved.items()})
         if self.allow_stretching:
@@ -331,9 +350,10 @@ class TwoBoneIK:
             result.scales[self.end_bone] /= 1.0 + weight * (ratio - 1.0)  # the end keeps its size
             return
         result.positions = np.array(result.positions, order="C")
-        for bone, new, old in zip((self.lower_bone, self.end_bone), grown, plain, strict=True):
+        for bones, new, old in zip(self.below, grown, plain, strict=True):
             ratio = new / (old if old > 0.0 else 1.0)
-            result.positions[bone] = c.mul(1.0 + weight * (ratio - 1.0), view.local_positions[bone])
+            for bone in bones:
+                result.positions[bone] = c.mul(1.0 + weight * (ratio - 1.0), view.local_positions[bone])
 
 
 # ---- leg stabilisers ------------------------------------------------------------------------------------------------
@@ -362,22 +382,21 @@ class LegStabilizer:
     max_iterations: int = 30  # of FABRIK, where the leg has more than three joints
     tolerance: float = 1e-3  # at which FABRIK ends, in parts of the leg's length; what is left is closed exactly
     bones: tuple = field(init=False)
-    """The leg's bones from the top to the foot, level indices."""
+    """The leg's bones from the top to the foot, its pieces among them, level indices."""
 
     def __post_init__(self, rig: Rig) -> None:
         title = f'{self.name}, foot "{rig.name(self.foot_bone)}"'
-        bones = [self.foot_bone]
-        while len(bones) < self.bones_count:
-            above = rig.parents[bones[0]]
-            if above < 0:
-                top = rig.name(bones[0])
-                raise RagdollError(f'{title}: {self.bones_count} bones asked for, but the chain ends at "{top}"')
-            bones.insert(0, above)
+        bones = path_to_root(rig.parents, self.foot_bone)[: self.bones_count][::-1]
+        top = rig.name(bones[0])
+        if len(bones) < self.bones_count:
+            raise RagdollError(f'{title}: {self.bones_count} bones asked for, but the chain ends at "{top}"')
         if rig.parents[bones[0]] < 0:
-            raise RagdollError(f'{title}: the leg begins at "{rig.name(bones[0])}", which hangs on nothing')
+            raise RagdollError(f'{title}: the leg begins at "{top}", which hangs on nothing')
         self.bones = tuple(bones)
         self._closure = rig.with_ancestors(bones)
-        self._bend = bind_bend(rig, self.bones)
+        parts = without_pieces(rig, bones[::-1])[::-1]
+        self._bend = bind_bend(rig, tuple(parts))
+        self._joints = [bones.index(bone) for bone in parts]  # places in the bones where it bends, and the foot's
 
 
 def stabilize(legs: list[LegStabilizer], rig: Rig, pose: LocalPose, inputs: Inputs) -> LocalPose:
@@ -470,31 +489,35 @@ def _toward(leg: LegStabilizer, now: ModelView, based: list, target: tuple) -> d
     Target and `based`, the rotations of the bones whose shape the leg keeps, are in the frame of the first bone.
     """
     bones, offsets = leg.bones, _offsets(now, leg.bones)
-    lengths = [c.length(offset) for offset in offsets]
-    hip, size = (0.0, 0.0, 0.0), sum(lengths)
+    hip, places = (0.0, 0.0, 0.0), leg._joints
     joints = [hip]
     for rotation, offset in zip(based, offsets, strict=False):
         joints.append(c.add(joints[-1], c.rotate(rotation, offset)))
+    if len(places) < len(bones):  # a part keeps its shape, and so the way from joint to joint
+        joints = [joints[i] for i in places]
+        offsets = [c.sub(b, a) for a, b in pairwise(joints)]
+    lengths = [c.length(offset) for offset in offsets]
     line = c.unit(joints[-1], (0.0, 0.0, -1.0))
     goal = c.unit(target, line)
-    bend = bend_direction(joints, line, size, c.rotate(based[0], leg._bend))
+    bend = bend_direction(joints, line, sum(lengths), c.rotate(based[0], leg._bend))
     carry = c.arc(line, goal, bend)
     turned = [c.rotate(carry, joint) for joint in joints]
     side = c.rotate(carry, bend)
-    if len(bones) == 3:
+    if len(places) == 3:
         solved = [hip, *triangle(lengths[0], lengths[1], c.length(target), goal, side)]
-    elif len(bones) == 2:
+    elif len(places) == 2:
         solved = [hip, c.mul(lengths[0], goal)]
     else:
         solved = reach(turned, lengths, target, side, leg.tolerance, leg.max_iterations)
         solved = close_gap(solved, target, side)
     rotations = {}
     above = now.parent_rotation(bones[0])
+    part = -1
     for i, bone in enumerate(bones):
-        rotation = based[i]
+        rotation, part = based[i], part + (i in places)
         if i < len(bones) - 1:
-            old = c.unit(c.sub(turned[i + 1], turned[i]), goal)
-            new = c.unit(c.sub(solved[i + 1], solved[i]), old)
+            old = c.unit(c.sub(turned[part + 1], turned[part]), goal)
+            new = c.unit(c.sub(solved[part + 1], solved[part]), old)
             rotation = c.multiply(c.arc(old, new, side), c.multiply(carry, rotation))
         rotations[bone] = c.normalized(c.multiply(c.conjugate(above), rotation))
         above = rotation

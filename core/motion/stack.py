@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -37,6 +38,7 @@ class Rig:
 
     skeleton: Skeleton  # the bones
     bind: LocalPose  # the bind pose in local space, without leading axes
+    find_roles: Callable[[], tuple] | None = None  # of the bones in input order; takes long, so asked where needed
     # bind_positions, bind_rotations, bind_scales: the bind pose in model (armature) space [n, 3], [n, 4], [n, 3]
     bind_positions: np.ndarray = field(init=False)
     bind_rotations: np.ndarray = field(init=False)
@@ -54,6 +56,12 @@ class Rig:
         """Largest extent of the joints in bind pose, armature units; 1 where there is none."""
         extent = float(np.max(np.ptp(self.bind_positions, axis=0)))
         return extent if extent > 0.0 else 1.0
+
+    @cached_property
+    def roles(self) -> tuple:
+        """What part of a body each bone is, see `core.anatomy.roles` [n]; None where it is not known."""
+        found = self.find_roles() if self.find_roles else (None,) * len(self.parents)
+        return tuple(found[i] for i in self.skeleton.to_level)
 
     def name(self, bone: int) -> str:
         """A bone's name."""

@@ -437,6 +437,11 @@ def pose(obj) -> np.ndarray:
     return np.array([world @ np.array(bone.matrix) for bone in evaluated.pose.bones])
 
 
+def bone(obj, name: str) -> np.ndarray:
+    """World matrix [4, 4] of one of them."""
+    return pose(obj)[obj.data.bones.find(name)]
+
+
 def shown(scene, obj, frames) -> dict:
     """World matrices [n, 4, 4] of the bones by frame, as the scene shows them, in the order given."""
     frames = list(frames)
@@ -487,6 +492,12 @@ def step(scene, frames, read=None) -> list:
         if read is not None:
             result.append(read())
     return result
+
+
+def update() -> None:
+    """As Blender does after every edit; what a handler changes is shown by the next."""
+    bpy.context.view_layer.update()
+    bpy.context.view_layer.update()
 
 
 def figures(scene, first: int, last: int, skip_seconds: float = 0.5) -> dict:

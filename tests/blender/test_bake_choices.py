@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import animated
+import hitting
 import rigs
 from active_ragdoll.core.blender import bake
 from animated import SAME, animate, animation_settings, curves, matrices, played, random_poses, restore
@@ -110,8 +111,7 @@ def test_the_current_action_is_keyed_itself_and_comes_back_bit_for_bit():
 def test_only_chosen_bones_and_frames_in_which_physics_acts_get_keys(fresh_scene):
     """At full weight with a blow on the chest at frame 12."""
     obj = rigs.ragdoll(fresh_scene, 40, 1.0)
-    hit = obj.active_ragdoll.hits.add()
-    hit.bone, hit.frame, hit.vector, hit.strength = "spine", 12, (0.0, 1.0, 0.0), 60.0
+    hitting.add(obj, "spine", 12, vector=(0.0, 1.0, 0.0), strength=60.0)
     bpy.ops.active_ragdoll.simulate()
     shown = rigs.shown(fresh_scene, obj, range(1, 41))
     bpy.ops.active_ragdoll.bake(frames="ACTIVE", destination="LAYER")

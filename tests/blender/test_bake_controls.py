@@ -4,6 +4,7 @@ import bpy
 import numpy as np
 import pytest
 
+import hitting
 import rigs
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build
@@ -56,11 +57,10 @@ def _deforming(obj) -> np.ndarray:
     return np.array([bone.name.startswith("DEF-") and "finger" not in bone.name for bone in obj.data.bones])
 
 
-def test_controls_are_found_keyed_and_give_the_motion(fresh_scene):
-    scene, obj = fresh_scene, _controlled(fresh_scene)
+def test_controls_are_found_keyed_and_give_the_motion(scene):
+    obj = _controlled(scene)
     build.build(obj, scene, _deforming(obj))
-    hit = obj.active_ragdoll.hits.add()
-    hit.bone, hit.frame, hit.vector, hit.strength = "DEF-spine", 8, (0.3, 1.0, 0.0), 80.0
+    hitting.add(obj, "DEF-spine", 8, vector=(0.3, 1.0, 0.0), strength=80.0)
     old = obj.animation_data.action
     held = curves(old, obj)
     before = [c.mute for bone in obj.pose.bones for c in bone.constraints]
@@ -106,8 +106,7 @@ def test_a_control_without_a_body_helps_where_the_motion_needs_it(fresh_scene):
     mask = [b.name.startswith("DEF-") and not b.name.startswith(("DEF-finger", "DEF-neck")) for b in obj.data.bones]
     build.build(obj, fresh_scene, np.array(mask))
     rigs.set_weights(obj, 0.0)
-    hit = obj.active_ragdoll.hits.add()
-    hit.bone, hit.frame, hit.vector, hit.strength = "DEF-spine", 4, (0.3, 1.0, 0.0), 80.0
+    hitting.add(obj, "DEF-spine", 4, vector=(0.3, 1.0, 0.0), strength=80.0)
     bpy.ops.active_ragdoll.simulate()
     bpy.ops.active_ragdoll.bake(to="CONTROLS")
     found = bake.controls_of(obj)
@@ -121,8 +120,7 @@ def test_what_the_rig_has_the_other_way_round_is_turned_and_spoils_nothing(fresh
     obj.pose.bones["DEF-tail"].lock_rotation = (True, True, True)
     build.build(obj, fresh_scene, _deforming(obj))
     rigs.set_weights(obj, 0.0)
-    hit = obj.active_ragdoll.hits.add()
-    hit.bone, hit.frame, hit.vector, hit.strength = "DEF-tail", 4, (1.0, 0.3, 0.0), 40.0
+    hitting.add(obj, "DEF-tail", 4, vector=(1.0, 0.3, 0.0), strength=40.0)
     bpy.ops.active_ragdoll.simulate()
     bpy.ops.active_ragdoll.bake(to="CONTROLS")
     found = bake.controls_of(obj)

@@ -42,8 +42,8 @@ def _places(scene, obj, names):
 
 @pytest.mark.parametrize("to", ("DEFORM", "CONTROLS"))
 @pytest.mark.parametrize("carrier", ("OBJECT", "ROOT"))
-def test_the_way_over_the_ground_is_carried_and_nothing_else_moves(fresh_scene, to, carrier):
-    scene, obj = fresh_scene, _walking(fresh_scene, to)
+def test_the_way_over_the_ground_is_carried_and_nothing_else_moves(scene, to, carrier):
+    obj = _walking(scene, to)
     names = [part.bone for part in obj.active_ragdoll.parts]
     before, held = _places(scene, obj, names), curves(obj.animation_data.action, obj)
     bpy.ops.active_ragdoll.bake(to=to, root_motion=carrier)

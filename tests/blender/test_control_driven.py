@@ -1,4 +1,4 @@
-"""Characters that generated control rigs animate are followed as any other, and look at things."""
+"""Characters that generated control rigs animate are followed as any other, look at things and reach for them."""
 
 import bpy
 import numpy as np
@@ -10,10 +10,10 @@ from active_ragdoll.core.blender.stack import stack_edits
 from demo.character import generate_rigify
 
 LAST = 20
-# The limb in front, the control of its end, the bone that carries a prop, the last one of the neck.
+# The limb in front, the control of its end, the bone that carries a prop, the last one of the neck, what stands.
 RIGS = {
-    "human": ("upper_arm", "hand", "DEF-forearm.L", "DEF-spine.006"),
-    "Animals.wolf": ("front_thigh", "front_foot", "DEF-front_foot.L", "DEF-spine.011"),
+    "human": ("upper_arm", "hand", "DEF-forearm.L", "DEF-spine.006", {"foot"}),
+    "Animals.wolf": ("front_thigh", "front_foot", "DEF-front_foot.L", "DEF-spine.011", {"toe", "front_toe"}),
 }
 
 
@@ -49,19 +49,29 @@ def _animate(obj, limb: str, end: str, carrying: str) -> None:
 
 
 @pytest.mark.parametrize("name", RIGS)
-def test_a_control_rig_is_followed_and_looks(fresh_scene, name):
-    *animated, head = RIGS[name]
+def test_a_control_rig_is_followed_looks_and_reaches(fresh_scene, name):
+    *animated, head, standing = RIGS[name]
     obj = generate_rigify(rigs.metarig(fresh_scene, name))
     _animate(obj, *animated)
     rigs.set_range(fresh_scene, 1, LAST)
     build.build(obj, fresh_scene, "MAIN")
-    row = obj.data.bones.find(head)
+    row, hand = (obj.data.bones.find(bone) for bone in (head, "DEF-hand.L"))
+    pieces = [bone for bone in obj.data.bones if bone.parent and bone.name == f"{bone.parent.name}.001"]
+    pairs = np.array([(obj.data.bones.find(bone.parent.name), obj.data.bones.find(bone.name)) for bone in pieces]).T
+    goal = rigs.empty(fresh_scene, "Goal", location=(0.45, -0.2, 1.35))
     shown = []
     for looks in (False, True):
         if looks:
             stack_edits.set_up_look_at(obj, fresh_scene, rigs.empty(fresh_scene, location=(0.8, -2.0, 1.6)))
+            feet = [leg.foot_bone for leg in obj.active_ragdoll.leg_stabilizers]
+            assert sorted(feet) == sorted(f"DEF-{foot}.{side}" for foot in standing for side in "LR")
+            if hand >= 0:
+                stack_edits.add(obj, fresh_scene, "two_bone_ik", "DEF-hand.L").effector = goal
             build.rebuild(obj, fresh_scene)
         found = rigs.figures(fresh_scene, 1, LAST)
         assert found["pose_orientation_error_deg"]["mean"] <= 0.15
-        shown.append(rigs.pose(obj)[row])
-    assert rigs.angles(*np.array(shown)) > 15.0  # and it is followed there
+        shown.append(rigs.pose(obj))
+    assert rigs.angles(*(pose[row] for pose in shown)) > 15.0  # and it is followed there
+    assert hand < 0 or np.linalg.norm(shown[1][hand, :3, 3] - goal.location) < 0.01
+    first, second = (np.linalg.solve(*pose[pairs]) for pose in shown)
+    assert len(pieces) >= 8 and rigs.angles(first, second).max() < 0.1  # what a rig has in pieces bends at joints only

@@ -45,8 +45,7 @@ RECORDS = {
 
 
 @pytest.mark.parametrize("name", RECORDS)
-def test_a_record_of_a_recovery(fresh_scene, name, capfd):
-    scene = fresh_scene
+def test_a_record_of_a_recovery(scene, name, capfd):
     obj = rigs.ragdoll(scene, LAST, 0.2)
     list(simulate.frames(scene))
     obj.active_ragdoll.recovery.record = RECORDS[name]
@@ -64,8 +63,7 @@ def test_a_record_of_a_recovery(fresh_scene, name, capfd):
 
 
 @pytest.mark.parametrize("text", ("{", "", "[]", '{"animation": {"x": 1}, "muted": [["a"]]}'))
-def test_what_a_bake_has_noted(fresh_scene, text):
-    scene = fresh_scene
+def test_what_a_bake_has_noted(scene, text):
     obj = rigs.ragdoll(scene, LAST, 0.2)
     action = obj.animation_data.action
     list(bake.bake_frames(obj, scene))
@@ -114,8 +112,7 @@ BUILDS |= {
 }
 
 
-def test_the_record_of_a_build(fresh_scene, capfd):
-    scene = fresh_scene
+def test_the_record_of_a_build(scene, capfd):
     obj = rigs.ragdoll(scene, LAST, 0.2)
     own = obj.active_ragdoll
     whole = own.collection.active_ragdoll.record
@@ -162,8 +159,7 @@ POINTERS = {
 
 @pytest.mark.blender_version
 @pytest.mark.parametrize("name", POINTERS)
-def test_what_points_elsewhere(fresh_scene, name, tmp_path, capfd):
-    scene = fresh_scene
+def test_what_points_elsewhere(scene, name, tmp_path, capfd):
     obj = rigs.ragdoll(scene, LAST, 0.2, drive_space="JOINT")
     rigs.empty(scene, "Crate")
     list(simulate.frames(scene))

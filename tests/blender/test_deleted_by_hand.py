@@ -38,10 +38,9 @@ def _helper(obj, what):
 
 @pytest.mark.parametrize("what", ("body", "target", "joint", "anchor", "physics_armature"))
 @pytest.mark.parametrize("when", ("before", "mid-shot", "cached"))
-def test_a_helper_deleted_by_hand(fresh_scene, what, when):
+def test_a_helper_deleted_by_hand(scene, what, when):
     """Playing gives a message that names the bone or the character, no traceback; a new build mends it."""
     _skip_where_blender_crashes(what, when)
-    scene = fresh_scene
     obj = rigs.ragdoll(scene, 20)
     if when == "mid-shot":
         rigs.play(scene, 1, 8)
@@ -61,13 +60,12 @@ def test_a_helper_deleted_by_hand(fresh_scene, what, when):
 
 
 @pytest.mark.parametrize("kind", ("body", "joint"))
-def test_a_body_or_joint_of_the_users_own_is_deleted(fresh_scene, kind):
+def test_a_body_or_joint_of_the_users_own_is_deleted(scene, kind):
     """The run ends before the next step; from the first frame on it goes on without what was deleted.
 
     The body has no joint: see `_skip_where_blender_crashes`.
     """
     _skip_where_blender_crashes("joint", "mid-shot")
-    scene = fresh_scene
     obj = rigs.swinging_human(scene, 1, 20)
     boxes = [rigs.box(scene, name, (0.2, 0.2, 0.2), (x, 5.0, 3.0)) for name, x in (("A", 0.0), ("B", 0.3), ("C", 2.0))]
     joint = rigs.empty(scene, "Joint")

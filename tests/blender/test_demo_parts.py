@@ -15,8 +15,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_simulated_ball_reaches_the_chest_at_the_hit_frame(fresh_scene):
-    scene = fresh_scene
+def test_simulated_ball_reaches_the_chest_at_the_hit_frame(scene):
     armature, _mesh = make_rigify_human(scene)
     make_walk_cycle(armature, scene)
     made = stage.make_stage(scene, armature)

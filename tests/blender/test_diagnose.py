@@ -13,6 +13,8 @@ from active_ragdoll.core.blender.tools import diagnose
 from active_ragdoll.core.ragdoll import diagnosis
 from own_characters import SWEPT, or_own
 
+pytestmark = pytest.mark.blender_version
+
 BENT = (0.5, 0.0, 0.0, 0.8660254)  # of a forearm, beyond its limits
 
 
@@ -118,7 +120,6 @@ BROKEN = {
 }
 
 
-@pytest.mark.blender_version
 @pytest.mark.parametrize("name", BROKEN)
 def test_the_remedy_removes_the_finding(human, name):
     scene, kind = human.active_ragdoll.scene, name.split()[0]
@@ -172,7 +173,6 @@ FOR_THE_USER = {
 }
 
 
-@pytest.mark.blender_version
 @pytest.mark.parametrize("kind", FOR_THE_USER)
 def test_what_only_the_user_can_mend_has_no_button(human, kind):
     spoil, said = FOR_THE_USER[kind]
@@ -181,7 +181,6 @@ def test_what_only_the_user_can_mend_has_no_button(human, kind):
     assert not found.operator and said in found.text
 
 
-@pytest.mark.blender_version
 def test_a_ragdoll_of_another_scene_is_built_where_it_is_shown(human):
     bpy.ops.scene.new(type="LINK_COPY")
     assert kinds(human) == [diagnosis.ELSEWHERE]
@@ -190,7 +189,6 @@ def test_a_ragdoll_of_another_scene_is_built_where_it_is_shown(human):
     assert diagnosis.ELSEWHERE not in kinds(human)
 
 
-@pytest.mark.blender_version
 def test_diagnosis_in_mid_shot_disturbs_nothing(human):
     """The same run with and without a look in the middle: bit for bit."""
     scene = human.active_ragdoll.scene

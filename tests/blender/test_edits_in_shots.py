@@ -12,12 +12,6 @@ pytestmark = pytest.mark.blender_version
 LAST, NOW = 20, 10
 
 
-def update():
-    """As Blender does after every edit; what a handler changes is shown by the next."""
-    bpy.context.view_layer.update()
-    bpy.context.view_layer.update()
-
-
 def edited_bones(obj):
     bpy.ops.object.mode_set(mode="EDIT")
     obj.data.edit_bones["forearm.L"].select = True
@@ -48,7 +42,7 @@ def test_each_frame_shows_what_it_does_without_the_edits(fresh_scene):
         fresh_scene.frame_set(frame)
         for edit in EDITS.values() if frame in (NOW, LAST) else [list(EDITS.values())[i % len(EDITS)]]:
             edit(obj)
-            update()
+            rigs.update()
             assert np.abs(rigs.pose(obj) - shown[frame][0]).max() < 1e-5
         assert np.array_equal(rigs.bodies(obj), shown[frame][1])
     assert fresh_scene.name not in STATE.messages

@@ -69,8 +69,7 @@ def _check(scene, obj, animation, physics):
 
 @pytest.mark.parametrize("cached", (False, True))
 @pytest.mark.parametrize("kind", ("LINK_COPY", "FULL_COPY"))
-def test_a_copy_of_the_scene(fresh_scene, kind, cached):
-    scene = fresh_scene
+def test_a_copy_of_the_scene(scene, kind, cached):
     obj, animation, physics = _made(scene, cached)
     bpy.ops.scene.new(type=kind)
     copy = bpy.context.window.scene
@@ -87,7 +86,7 @@ def test_a_copy_of_the_scene(fresh_scene, kind, cached):
         return  # 4.2 crashes when a ragdoll that was built and simulated in a full copy is removed
     _check(copy, other, animation, physics)
     if kind == "FULL_COPY" and cached:
-        assert fresh_scene.rigidbody_world.point_cache.is_baked
+        assert scene.rigidbody_world.point_cache.is_baked
         bpy.context.window.scene = scene
         assert np.abs(_poses(scene, obj) - physics).max() < 1e-5
     bpy.data.scenes.remove(copy)

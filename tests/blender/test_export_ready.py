@@ -15,9 +15,8 @@ LAST = 10
 
 
 @pytest.fixture
-def shot(fresh_scene):
+def shot(scene):
     """A limp human below controls, scaled and turned, with a skin of triangles and a hat on its head."""
-    scene = fresh_scene
     obj = _controlled(scene)
     obj.scale, obj.rotation_euler, obj.location = (0.5,) * 3, (0.0, 0.0, 0.7), (1.0, 2.0, 0.5)
     deforming = [bone.name for bone in obj.data.bones if bone.name.startswith("DEF-")]
@@ -113,7 +112,12 @@ def test_a_file_read_again_has_the_motion(shot, tmp_path, suffix):
 
 
 @pytest.mark.parametrize(
-    "choice, said", (({"to": ".fbx"}, "Say which file"), ({"to": ".glb", "filepath": "/nowhere/x.glb"}, "no folder"))
+    "choice, said",
+    (
+        ({"to": ".fbx"}, "Say which file"),
+        ({"filepath": "x.gltf"}, "x.gltf: unknown kind"),
+        ({"filepath": "/nowhere/x.glb"}, "/nowhere/x.glb: there is no folder"),
+    ),
 )
 def test_a_file_that_cannot_be_written_is_told_and_nothing_is_left(shot, choice, said):
     things = rigs.counts()

@@ -101,21 +101,27 @@ def test_hit_while_it_gets_up_it_falls_again_and_plans_anew():
 
 def test_what_is_below_and_above_is_told_also_from_within_a_solid(fresh_scene):
     sizes = ((2, 2, 0.4), (0, 0, 0.2)), ((1, 1, 9), (5, 0, 4)), ((3, 3, 0.2), (0, 0, 1.5))
-    boxes = [rigs.box(fresh_scene, "Box", *size) for size in sizes]
+    boxes = [rigs.box(fresh_scene, "Box", *size) for size in (*sizes, *[((8, 2, 0), (9, 0, 2))] * 2)]
     boxes[0].rotation_euler.z, boxes[0].scale = 0.7, (1.5, 1.5, 1.0)
+    for box in boxes[3:]:  # single faces that look up: a ceiling, and a slope that is upside down
+        box.data.clear_geometry()
+        box.data.from_pydata([(-4, -1, 0), (4, -1, 0), (4, 1, 0), (-4, 1, 0)], [], [(0, 1, 2, 3)])
+    boxes[4].location.z, boxes[4].rotation_euler.y = 0.4, np.pi - 0.3
     graph = fresh_scene.view_layers[0].depsgraph
     graph.update()
-    starts = np.array([(0.0, 0, 1), (1.4, 0, 1), (3, 0, 1), (5, 0, 1)])
+    starts = np.array([(0.0, 0, 1), (1.4, 0, 1), (3, 0, 1), (5, 0, 1), (9, 0, 1)])
     below, above = ground.relief([box.evaluated_get(graph) for box in boxes], starts, 2.0)
-    assert below == pytest.approx([0.4, 0.4, -np.inf, np.inf]) and above == pytest.approx([1.4, 1.4, np.inf, np.inf])
+    assert below == pytest.approx([0.4, 0.4, -np.inf, np.inf, 0.4])
+    assert above == pytest.approx([1.4, 1.4, np.inf, 2.0, 2.0])
 
 
 @pytest.mark.parametrize(
-    "name, low, told", ((OWN, 1.0, "there is no room to stand"), ("own dog", 0.46, "is right over"))
+    "name, low, thick, told",
+    ((OWN, 1.0, 0.2, "no room to stand"), (OWN, 0.6, 0.02, "is right over"), ("own dog", 0.46, 0.2, "is right over")),
 )
-def test_under_a_low_roof_it_stays_down_until_that_is_gone(name, low, told):
+def test_under_a_low_roof_it_stays_down_until_that_is_gone(name, low, thick, told):
     obj, scene, _first = prepared(name, 139, events={9: "LIMP", 40: "RECOVERING"}, rest_time=0.5)
-    roof = rigs.box(scene, "Roof", (60, 60, 0.2), (0, 0, 30.0), passive=True)
+    roof = rigs.box(scene, "Roof", (60, 60, thick), (0, 0, 30.0), passive=True)
     roof.rigid_body.kinematic = True
     for frame, height in ((29, 30.0), (30, low), (79, low), (80, 30.0)):
         roof.location.z = height
@@ -128,8 +134,8 @@ def test_under_a_low_roof_it_stays_down_until_that_is_gone(name, low, told):
     assert records.record_of(obj, 139).passages[0].planned is not None
 
 
-def test_it_stays_down_where_it_is_told_to(fresh_scene):
-    scene, obj = fresh_scene, knock_outs.human(fresh_scene, 90, get_up="STAY_DOWN")
+def test_it_stays_down_where_it_is_told_to(scene):
+    obj = knock_outs.human(scene, 90, get_up="STAY_DOWN")
     _shown, _targets, states = knock_outs.run(scene, obj)
     assert states[90] == "SETTLING" and "RECOVERING" not in states.values()
 

@@ -11,7 +11,8 @@ from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.runtime import STATE
 from hitting import HIT, add, empty, explode, free_body, inertia, play, spin, velocity
-from own_characters import or_own
+
+pytestmark = pytest.mark.blender_version
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,6 @@ def test_a_free_body_gains_the_impulse_and_its_spin(fresh_scene, fps, mass, poin
     assert np.linalg.norm(mass * (velocity(poses, 12, fps)[0] - still) - impulse) < 0.01 * np.linalg.norm(impulse)
 
 
-@pytest.mark.blender_version
 def test_nothing_changes_before_the_hit(fresh_scene):
     """Bit for bit wherever the hit is; its mere presence changes the order in which the solver takes the joints."""
     scene = empty()
@@ -53,7 +53,6 @@ def test_nothing_changes_before_the_hit(fresh_scene):
     assert np.abs(early[:9] - without[:9]).max() < 5e-3
 
 
-@pytest.mark.blender_version
 @pytest.mark.parametrize("fps", (24, 60))
 def test_a_push_lasts(fresh_scene, fps):
     """The same momentum evenly over its duration, whatever the frame rate; half of it at half time."""
@@ -69,7 +68,6 @@ def test_a_push_lasts(fresh_scene, fps):
     assert np.mean(gained[half - 2 : half]) == pytest.approx(2.0, rel=0.01)
 
 
-@pytest.mark.blender_version
 def test_an_explosion_pushes_every_body_away(fresh_scene):
     scene = empty()
     obj = rigs.human(scene)
@@ -86,25 +84,6 @@ def test_an_explosion_pushes_every_body_away(fresh_scene):
     assert np.linalg.norm(gained - wanted.sum(axis=0)) < 0.01 * np.linalg.norm(wanted.sum(axis=0))
 
 
-@pytest.mark.blender_version
-def test_a_limp_character_gains_the_impulse_as_a_whole():
-    """Real rigs: any scale, bone roll and hierarchy; joints pass the blow on and lose nothing of it."""
-    rig = rigs.load(*or_own("Fox.glb", own=("own unreal",)))
-    rig.scene.gravity = (0.0, 0.0, 0.0)
-    rigs.set_range(rig.scene, rig.first, rig.first + 12)
-    rigs.undamped(rig.obj)
-    build.build(rig.obj, rig.scene)
-    rigs.set_weights(rig.obj)
-    settings, masses = rig.obj.active_ragdoll, rigs.masses(rig.obj)
-    row = len(masses) // 2
-    impulse = masses[row] * settings.height * np.array((0.6, -0.8, 0.3))
-    add(rig.obj, settings.parts[row].bone, rig.first + HIT, impulse, (0.0, 0.02 * settings.height, 0.0))
-    poses = np.array(rigs.play(rig.scene, rig.first, rig.first + 12, lambda: rigs.bodies(rig.obj))).astype(float)
-    steps = np.diff(poses[:, :, :3, 3], axis=0) * rigs.FPS
-    gained = masses @ (steps[HIT + 3] - steps[HIT - 1])
-    assert np.linalg.norm(gained - impulse) < 0.01 * np.linalg.norm(impulse)
-
-
 def test_a_hit_loosens_and_the_weights_come_back(fresh_scene):
     scene = empty(24, 60)
     obj = rigs.human(scene)
@@ -118,7 +97,6 @@ def test_a_hit_loosens_and_the_weights_come_back(fresh_scene):
     assert np.all(np.diff(arm) >= 0.0) and arm[-1] == 1.0
 
 
-@pytest.mark.blender_version
 @pytest.mark.parametrize("broken", ("hit", "run", "removed"))
 def test_what_ends_in_mid_push_pushes_no_more(fresh_scene, broken):
     scene = empty(24, 30)

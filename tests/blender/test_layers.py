@@ -19,6 +19,8 @@ from active_ragdoll.core.blender.stack.entries import state_graph
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.motion.clip import interpolate
 
+pytestmark = pytest.mark.blender_version
+
 FRAMES = (1, 7, 18)
 
 
@@ -28,7 +30,6 @@ def rig(data_dir):
     return layered.knight(data_dir, 1, 20)
 
 
-@pytest.mark.blender_version
 @pytest.mark.parametrize("playback, limits", (("ONCE", (1e-3, 1e-5)), ("LOOP", (0.02, 1e-4))))
 def test_a_clip_layer_at_weight_one_shows_what_blender_plays(data_dir, playback, limits):
     """Looped, a clip that ends between two frames is sampled to its exact end, and interpolated by ourselves."""
@@ -80,7 +81,6 @@ def test_make_additive_then_apply_on_its_base_gives_the_clip_back(rig, space):
     assert angle < 0.05 and way < 1e-5
 
 
-@pytest.mark.blender_version
 def test_a_keyed_weight_is_read_at_its_own_frame(data_dir):
     rig = layered.knight(data_dir, 1, 30)
     obj = rig.obj
@@ -100,7 +100,6 @@ def test_a_keyed_weight_is_read_at_its_own_frame(data_dir):
     looking.scrubs_as_played(rig.scene, obj, played, (25, 3, 17, 30, 1))
 
 
-@pytest.mark.blender_version
 def test_a_pose_asset_of_another_file_is_a_layer(rig, data_dir, tmp_path):
     expected = layered.plays(rig, "Sit_Floor_Pose", FRAMES)
     asset = bpy.data.actions["Sit_Floor_Pose"]
@@ -116,7 +115,6 @@ def test_a_pose_asset_of_another_file_is_a_layer(rig, data_dir, tmp_path):
     assert angle < 1e-3 and way < 1e-5
 
 
-@pytest.mark.blender_version
 def test_a_pose_asset_that_is_not_there_is_named(tmp_path, fresh_scene):
     path = str(tmp_path / "poses.blend")
     with pytest.raises(RagdollError, match="' of the pose asset 'Sit' cannot be read"):
@@ -161,7 +159,6 @@ def states_at(rig, frame: int) -> dict:
     return dict(state_graph.shown_states(rig.obj, frame))
 
 
-@pytest.mark.blender_version
 def test_a_keyed_bool_starts_a_jump_which_ends_by_itself_played_scrubbed_and_baked(data_dir):
     """Idle, jump and back, over idle-walk-run in a blend space."""
     rig = layered.knight(data_dir, 1, 60)
@@ -192,7 +189,6 @@ def test_a_keyed_bool_starts_a_jump_which_ends_by_itself_played_scrubbed_and_bak
     assert layered.difference(layered.shown(rig, range(1, 61)), played)[1] < 1e-4
 
 
-@pytest.mark.blender_version
 def test_a_hit_on_the_ragdoll_starts_a_reaction_and_is_found_again(data_dir, tmp_path):
     third_party.data("Knight.glb")  # whose clips and size it is about
     rig = layered.knight(data_dir, 1, 40)
@@ -225,12 +221,10 @@ def test_a_hit_on_the_ragdoll_starts_a_reaction_and_is_found_again(data_dir, tmp
         kept[frame] = pose_stack.of(obj).states[frame][0].graph
     assert "Hit" in states_at(rig, hits[0] + 3)
     # What the file keeps is enough to find it again.
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "hit.blend"))
-    name = obj.name
-    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "hit.blend"))
+    scene, obj = rigs.reopened(tmp_path / "hit.blend", obj.name)
     for frame in (hits[0] + 3, 30, 2):
-        bpy.context.scene.frame_set(frame)
-        assert pose_stack.of(bpy.data.objects[name]).states[frame][0].graph == kept[frame]
+        scene.frame_set(frame)
+        assert pose_stack.of(obj).states[frame][0].graph == kept[frame]
 
 
 def test_states_without_what_they_need_say_so_and_show_the_pose_below(data_dir):
@@ -273,7 +267,6 @@ def phase(rig, frame: int) -> float:
     return pose_stack.of(rig.obj).states[frame][0]["Locomotion"].phase
 
 
-@pytest.mark.blender_version
 @pytest.mark.parametrize("edit, slower", (("action", 2.0), ("frame rate", 1.0)))
 def test_scrubbing_after_an_edit_in_mid_shot_finds_what_playing_gives(data_dir, edit, slower):
     """Clips are frames: another frame rate leaves the phase of each frame as it was."""
@@ -320,7 +313,6 @@ def weights(rig, frame: int) -> dict:
     return {layer.name: round(layer.weight, 4) for layer in rig.obj.active_ragdoll.layers}
 
 
-@pytest.mark.blender_version
 @pytest.mark.parametrize("how", ("keys", "driver"))
 def test_keyed_and_driven_weights_go_with_their_layers(data_dir, how):
     """Cheer and Running_A have weights of their own; layers are moved, added before them and removed."""
@@ -432,7 +424,6 @@ def test_what_is_wrong_is_named_and_the_rest_goes_on(rig, what):
     goes_on(rig, f'Layer "{layer}"', *words)
 
 
-@pytest.mark.blender_version
 def test_clips_of_other_files_are_played_by_bone_names(data_dir):
     """Their rest pose is their first frame: what a bone does relative to its parent is what must be the same."""
     rig = rigs.load(data_dir / "arnaud.fbx")

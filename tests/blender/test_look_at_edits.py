@@ -18,18 +18,8 @@ def human(fresh_scene):
     """A human that looks at an Empty to its side; nothing is keyed."""
     obj = looking.to_its_side(fresh_scene, rigs.human(fresh_scene))
     fresh_scene.frame_set(5)
-    update()
+    rigs.update()
     return obj
-
-
-def update():
-    """As Blender does after every edit; what a handler changes is shown by the next."""
-    bpy.context.view_layer.update()
-    bpy.context.view_layer.update()
-
-
-def shown(obj, bone):
-    return rigs.pose(obj)[obj.data.bones.find(bone)]
 
 
 def aim(obj):
@@ -37,13 +27,13 @@ def aim(obj):
 
 
 def test_a_bone_posed_by_hand_is_shown_at_once_and_on_other_frames(human, fresh_scene):
-    before, angle = shown(human, "forearm.L"), np.radians(40.0)
+    before, angle = rigs.bone(human, "forearm.L"), np.radians(40.0)
     human.pose.bones["forearm.L"].rotation_quaternion = (np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2))
-    update()
-    assert rigs.angles(shown(human, "forearm.L"), before) == pytest.approx(40.0, abs=1e-3)
+    rigs.update()
+    assert rigs.angles(rigs.bone(human, "forearm.L"), before) == pytest.approx(40.0, abs=1e-3)
     for frame in (6, 1, 2):
         fresh_scene.frame_set(frame)
-        assert rigs.angles(shown(human, "forearm.L"), before) == pytest.approx(40.0, abs=1e-3)
+        assert rigs.angles(rigs.bone(human, "forearm.L"), before) == pytest.approx(40.0, abs=1e-3)
     assert aim(human) < 0.05
 
 
@@ -55,7 +45,7 @@ def test_a_character_moved_turned_and_scaled_by_hand_aims_from_where_it_stands(h
     ):
         for name, value in edit.items():
             setattr(human, name, value)
-        update()
+        rigs.update()
         assert aim(human) < 0.05, edit
         fresh_scene.frame_set(frame)
         assert aim(human) < 0.05, edit
@@ -116,10 +106,6 @@ def off(obj, place) -> float:
     return float(np.degrees(np.arccos(np.clip(ahead @ wanted / np.linalg.norm(wanted), -1.0, 1.0))))
 
 
-def joint(obj, bone):
-    return rigs.pose(obj)[obj.data.bones.find(bone)][:3, 3]
-
-
 def test_child_of_another_armatures_bone(chained, fresh_scene):
     """The other's arm is below nothing that a look of its own turns, so both orders must give the same."""
     other = rigs.human(fresh_scene, "Other")
@@ -152,7 +138,7 @@ def test_a_character_earlier_in_the_scene_is_seen_with_its_stack_done(fresh_scen
     played = {}, {}
     for frame in FRAMES:
         fresh_scene.frame_set(frame)
-        assert off(later, joint(earlier, "head")) < 0.05
+        assert off(later, rigs.bone(earlier, "head")[:3, 3]) < 0.05
         for obj, poses in zip((first, second), played, strict=True):
             poses[frame] = rigs.pose(obj)
     for obj, poses in zip((first, second), played, strict=True):

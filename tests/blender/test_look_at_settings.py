@@ -19,23 +19,6 @@ def human(fresh_scene):
     return looking.to_its_side(fresh_scene, rigs.swinging_human(fresh_scene, 1, 48))
 
 
-def head(obj):
-    return rigs.pose(obj)[obj.data.bones.find("head")]
-
-
-def turned(obj, scene, frame) -> float:
-    """How far the head is turned [deg] from what it is with the chain switched off."""
-    chain = obj.active_ragdoll.look_at[0]
-    scene.frame_set(frame)
-    now = head(obj)
-    chain.enabled = False
-    scene.frame_set(frame)
-    plain = head(obj)
-    chain.enabled = True
-    scene.frame_set(frame)
-    return float(rigs.angles(now, plain))
-
-
 def test_the_weight_functions_store_events_at_frames(human, fresh_scene):
     api = look_at_api
     fresh_scene.frame_set(1)

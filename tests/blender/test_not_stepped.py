@@ -196,7 +196,7 @@ def _values(group) -> dict:
     return {name: _plain(getattr(group, name)) for name in kept if name not in DERIVED}
 
 
-def _snapshot(obj) -> dict:
+def snapshot(obj) -> dict:
     """Every stored property of every helper, of its rigid body and of its constraint."""
     result = {}
     for helper in _helpers(obj):
@@ -216,12 +216,12 @@ def test_originals_stay_as_they_are_bit_for_bit(scene):
     rigs.key_weights(obj, {1: 1.0, 10: 0.3, 20: 0.0, 30: 1.0})
     build.build(obj, scene)
     rigs.set_weights(obj, 0.3)
-    before = _snapshot(obj)
+    before = snapshot(obj)
     assert len(before) > 60
     for frame in range(1, 41):
         scene.frame_set(frame)
         if frame in (1, 2, 3, 11, 21, 31, 40):
-            assert _snapshot(obj) == before, f"frame {frame}"
+            assert snapshot(obj) == before, f"frame {frame}"
         if frame == 5:
             # The watch sees what it should: the run did write, but to the evaluated copies.
             target = obj.active_ragdoll.parts[0].target
@@ -230,7 +230,7 @@ def test_originals_stay_as_they_are_bit_for_bit(scene):
             assert evaluated.rigid_body_constraint.spring_stiffness_x > 0.0
     for frame in (20, 3, 60, 1, 2):
         scene.frame_set(frame)
-        assert _snapshot(obj) == before, f"jump to {frame}"
+        assert snapshot(obj) == before, f"jump to {frame}"
 
 
 def _played(scene, obj) -> np.ndarray:

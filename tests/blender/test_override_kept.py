@@ -246,7 +246,6 @@ def old_attachment(collection, number: int) -> dict:
 @pytest.mark.parametrize("cached", (False, True))
 def test_a_file_of_0_1_0_plays_as_before(fresh_scene, cached, tmp_path):
     obj = character(fresh_scene)
-    name = obj.name
     if cached:
         list(simulate.frames(fresh_scene))
     before, was = rigs.play(fresh_scene, 1, LAST, lambda: rigs.pose(obj)), found(obj)
@@ -254,9 +253,7 @@ def test_a_file_of_0_1_0_plays_as_before(fresh_scene, cached, tmp_path):
     assert kinds >= {built.HITTER, built.ATTACHMENT, built.HOLDER, built.MOTOR, built.JOINT, built.PHYSICS_ARMATURE}
     make_old(obj)
     assert not obj.active_ragdoll.parts and obj.active_ragdoll.target_armature is None
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "old.blend"))  # which states the version of this one
-    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "old.blend"))
-    scene, obj = bpy.context.scene, bpy.data.objects[name]
+    scene, obj = rigs.reopened(tmp_path / "old.blend", obj.name)  # which states the version of this one
     obj.active_ragdoll.property_unset("version")
     saved.bring_up()
     assert found(obj) == was

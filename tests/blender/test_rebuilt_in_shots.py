@@ -12,7 +12,7 @@ import pytest
 
 import rigs
 from active_ragdoll.core.blender.physics import build, remove, source, view_layers, world
-from active_ragdoll.core.blender.run import reconcile, simulate
+from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import effects
 
@@ -115,41 +115,6 @@ def test_the_rest_plays_on(humans, frames):
     build.build(last, scene)
     again = rigs.play(scene, 1, 10, lambda: rigs.pose(last))
     assert np.array_equal(found, again)
-
-
-@pytest.fixture
-def obj(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene, 1, 12)
-    other = rigs.human(fresh_scene, "Other")
-    other.location.x = 5.0
-    for each in (obj, other):
-        each.active_ragdoll.drive_space = "JOINT"
-    list(build.build_each([obj, other], fresh_scene))
-    return obj
-
-
-def pointers(obj) -> list:
-    """(owner, property) of all pointers of a character to objects of its ragdoll."""
-    found = [(obj.active_ragdoll, "source")]
-    for bone in obj.pose.bones:
-        found += [(c, "target") for c in bone.constraints if c.name == source.CONSTRAINT_NAME]
-    return found
-
-
-def test_every_pointer_is_found_again_and_it_plays_as_before(obj, fresh_scene):
-    before = rigs.play(fresh_scene, 1, 12, lambda: rigs.pose(obj))
-    found = pointers(obj)
-    assert len(found) == 1 + len(obj.active_ragdoll.parts)
-    rng = np.random.default_rng(7)
-    for group in [*(rng.permutation(len(found))[:4] for _ in range(12)), *([i] for i in range(len(found)))]:
-        was = [getattr(*found[i]) for i in group]
-        for i in group:
-            setattr(*found[i], obj)
-        reconcile.mend()
-        assert [getattr(*found[i]) for i in group] == was, [found[i] for i in group]
-    fresh_scene.active_ragdoll.source = fresh_scene
-    reconcile.mend()
-    assert np.array_equal(rigs.play(fresh_scene, 1, 12, lambda: rigs.pose(obj)), before)
 
 
 BODIES, HANGING = 48, 12  # bodies in all, and in one chain, whose first one hangs on a bone

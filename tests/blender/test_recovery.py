@@ -11,14 +11,14 @@ from active_ragdoll.core.blender.physics import remove
 from active_ragdoll.core.blender.run import records, simulate, write
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import effects
-from active_ragdoll.core.blender.stack import stack_edits
 from active_ragdoll.core.errors import RagdollError
 from own_characters import or_own
+
+pytestmark = pytest.mark.blender_version
 
 RIGS = ("own mixamo", "own kaykit with roots")  # at two scales
 
 
-@pytest.mark.blender_version
 @pytest.mark.parametrize("name", RIGS)
 def test_a_character_is_knocked_out_and_gets_up_where_it_lies(data_dir, name):
     rig = rigs.load(data_dir / name)
@@ -43,19 +43,6 @@ def test_a_character_is_knocked_out_and_gets_up_where_it_lies(data_dir, name):
     assert np.abs(shown[animated + 3] - targets[animated + 3])[rows, :3, 3].max() < 1e-4 * height
     # Nor where it begins.
     assert knock_outs.pops_where_it_begins(scene, obj, shown, recovering) < knock_outs.LIMIT
-
-
-@pytest.mark.blender_version
-def test_a_live_run_shows_its_record_when_scrubbed(fresh_scene):
-    obj = knock_outs.human(fresh_scene, 120)
-    stack_edits.ensure(obj, fresh_scene)
-    played = rigs.play(fresh_scene, 1, 120, lambda: (rigs.pose(obj), obj.active_ragdoll.state))
-    assert played[-1][1] == "ANIMATED"
-    for frame in (90, 40, 15):
-        fresh_scene.frame_set(frame)
-        pose, state = played[frame - 1]
-        assert obj.active_ragdoll.state == state
-        assert np.abs(rigs.pose(obj) - pose).max() < 1e-5
 
 
 def test_a_get_up_action_is_played_and_the_animation_goes_on(fresh_scene):
@@ -91,7 +78,6 @@ def test_without_re_rooting_it_goes_back_to_its_place(fresh_scene):
     assert np.abs(rigs.pose(obj) - shown[200])[:, :3, 3].max() < 1e-4
 
 
-@pytest.mark.blender_version
 def test_a_character_that_starts_animated_wakes_with_its_velocity(fresh_scene):
     obj = rigs.swinging_human(fresh_scene, 1, 40)
     plain = rigs.animation(obj, range(1, 41))
@@ -120,7 +106,6 @@ def test_what_strikes_hard_knocks_out_at_the_contact_and_throws_nobody_faster_th
     assert fastest < 1.1 * speed and (not felled or fastest > 0.5 * speed)
 
 
-@pytest.mark.blender_version
 def test_a_body_that_is_not_a_number_stops_the_run_and_keeps_the_last_good_frame(fresh_scene, monkeypatch):
     obj = knock_outs.human(fresh_scene, 40, events={2: "ACTIVE"})
     place = write.place
@@ -155,7 +140,6 @@ def played(scene, obj, last):
     return np.array(rigs.play(scene, 1, last, lambda: rigs.bodies(obj)))
 
 
-@pytest.mark.blender_version
 def test_one_build_follows_in_the_world_and_falls_by_its_joints(fresh_scene):
     obj = human(fresh_scene)
     poses = played(fresh_scene, obj, 5)
@@ -209,7 +193,6 @@ def test_an_injured_arm_hangs(fresh_scene):
     assert sound > 45.0 and hurt < 0.5 * sound
 
 
-@pytest.mark.blender_version
 def test_set_up_gives_tone_and_motors_and_files_of_before_fall_as_rags(fresh_scene):
     obj = rigs.ragdoll(fresh_scene, 20)
     group = obj.active_ragdoll.recovery

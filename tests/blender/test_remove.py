@@ -15,6 +15,7 @@ from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import declare
 from active_ragdoll.core.blender.stack import stack_edits
 from active_ragdoll.core.errors import RagdollError
+from test_not_stepped import snapshot
 
 pytestmark = pytest.mark.blender_version
 
@@ -74,8 +75,7 @@ def _check(before: dict, obj, scene) -> None:
 
 
 @pytest.mark.parametrize(("mode", "ran"), (("POSE", True), ("EDIT", False)))
-def test_remove_restores_everything(fresh_scene, mode, ran):
-    scene = fresh_scene
+def test_remove_restores_everything(scene, mode, ran):
     obj = rigs.swinging_human(scene, 1, 12)
     other, own = rigs.empty(scene, "Other"), obj.active_ragdoll
     other.select_set(True)
@@ -100,8 +100,7 @@ def test_remove_restores_everything(fresh_scene, mode, ran):
     assert obj.active_ragdoll.state == "NONE"
 
 
-def test_remove_keeps_the_users_world_and_its_range(fresh_scene):
-    scene = fresh_scene
+def test_remove_keeps_the_users_world_and_its_range(scene):
     obj = rigs.swinging_human(scene, 10, 22)
     rigs.box(scene, "Floor", (10, 10, 1), (0, 0, -0.5), passive=True)
     crate = rigs.box(scene, "Crate", (0.4, 0.4, 0.4), (2, 0, 2))
@@ -121,8 +120,7 @@ def test_remove_keeps_the_users_world_and_its_range(fresh_scene):
     assert not scene.rigidbody_world.point_cache.is_baked
 
 
-def test_a_failed_build_leaves_nothing(fresh_scene, monkeypatch):
-    scene = fresh_scene
+def test_a_failed_build_leaves_nothing(scene, monkeypatch):
     obj = rigs.swinging_human(scene)
     before = _state(obj, scene)
 
@@ -221,24 +219,16 @@ def _settings(owner) -> list:
     return [(name, repr(list(value) if hasattr(value, "foreach_get") else value)) for name, value in found]
 
 
-def _body(rigid_body) -> list:
-    plain = (p.identifier for p in rigid_body.bl_rna.properties if p.type in ("FLOAT", "INT", "BOOLEAN", "ENUM"))
-    return [(name, repr(getattr(rigid_body, name))) for name in plain]
-
-
 def _stored(obj, scene) -> dict:
     """All of a ragdoll that is stored in the file, and of its scene's world."""
     cache = scene.rigidbody_world.point_cache
-    helpers = obj.active_ragdoll.collection.all_objects
     return {
         "counts": rigs.counts(),
         "settings": [_settings(owner) for owner in (obj, scene, *obj.pose.bones)],
         "constraints": [(c.name, c.target and c.target.name) for bone in obj.pose.bones for c in bone.constraints],
         "record": obj.active_ragdoll.collection.active_ragdoll.record,
         "names": sorted(o.name for o in bpy.data.objects),
-        "places": {o.name: np.array(o.matrix_basis).tobytes() for o in helpers},
-        "bodies": {o.name: _body(o.rigid_body) for o in helpers if o.rigid_body},
-        "joints": {o.name: _body(o.rigid_body_constraint) for o in helpers if o.rigid_body_constraint},
+        "helpers": snapshot(obj),
         "cache": (cache.is_baked, cache.is_outdated, cache.frame_start, cache.frame_end),
         "said": (dict(STATE.messages), sorted(STATE.broken), sorted(STATE.runs)),
         "frame": scene.frame_current,

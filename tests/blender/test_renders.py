@@ -155,13 +155,10 @@ def test_a_file_that_is_opened_shows_looks_at_what_physics_moves_as_they_were_si
     bpy.ops.active_ragdoll.simulate()
     shown = rigs.shown(fresh_scene, looker, range(FIRST, LAST + 1))
     assert np.abs(shown[LAST] - shown[FIRST]).max() > 0.1
-    path = tmp_path / "shot.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    bpy.ops.wm.open_mainfile(filepath=str(path))
-    scene = bpy.context.scene
-    rigs.check_shown(scene, scene.objects["Looker"], shown, (14, 9, LAST, 3), 1e-5)
+    scene, looker = rigs.reopened(tmp_path / "shot.blend", "Looker")
+    rigs.check_shown(scene, looker, shown, (14, 9, LAST, 3), 1e-5)
     bpy.ops.active_ragdoll.free_cache()
-    assert not scene.objects["Looker"].active_ragdoll.seen
+    assert not looker.active_ragdoll.seen
 
 
 END = 8

@@ -57,8 +57,8 @@ def test_it_stays_in_the_scene(shot, way):
 
 
 @pytest.mark.parametrize("name", (source.CONSTRAINT_NAME, source.TARGET_NAME))
-def test_a_constraint_of_the_name_of_ours(fresh_scene, name):
-    scene, obj = fresh_scene, rigs.swinging_human(fresh_scene, 1, 8)
+def test_a_constraint_of_the_name_of_ours(scene, name):
+    obj = rigs.swinging_human(scene, 1, 8)
     constraint = obj.pose.bones["spine"].constraints.new("LIMIT_ROTATION")
     constraint.name = name
     for make in (build.build, stack_edits.ensure):

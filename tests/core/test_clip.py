@@ -20,7 +20,6 @@ from core.motion.clip import (
     MESH,
     ONCE,
     PING_PONG,
-    AdditivePose,
     Clip,
     SyncGroup,
     apply_additive,
@@ -99,27 +98,6 @@ def test_rotations_times_the_inverse_of_the_base_s_are_the_weighted_difference(s
     assert quaternion.angle_between(turned, expected).max() < 1e-9
     np.testing.assert_allclose(result.positions - base.positions, weight * additive.positions, atol=1e-12)
     np.testing.assert_allclose(result.scales / base.scales, 1 + weight * additive.scales, atol=1e-12)
-
-
-def test_a_local_spine_turn_carries_the_arms_by_its_angle_and_a_mesh_space_one_leaves_them():
-    rng = np.random.default_rng(0)
-    base, below = (random_pose(rng, (COUNT,), scaled=False) for _ in range(2))
-    arm, spine, thigh = (SKELETON.index(name) for name in ("arm.L", "spine", "thigh.L"))
-    turned, angle = base.copy(), 0.6
-    turn = quaternion.from_axis_angle((0.3, -0.8, 0.5), angle)
-    turned.rotations[spine] = quaternion.multiply(turn, base.rotations[spine])
-
-    local = apply_additive(SKELETON, below, make_additive(SKELETON, turned, base, LOCAL))
-    moved = quaternion.angle_between(model_rotations(local), model_rotations(below))
-    assert moved[arm] == pytest.approx(angle, abs=1e-9) and moved[spine] == pytest.approx(angle, abs=1e-9)
-    assert moved[thigh] < 1e-9
-
-    mesh = AdditivePose(np.zeros((COUNT, 3)), quaternion.identity((COUNT,)), np.zeros((COUNT, 3)), MESH)
-    mesh.rotations[spine] = turn
-    result = apply_additive(SKELETON, below, mesh)
-    moved = np.degrees(quaternion.angle_between(model_rotations(result), model_rotations(below)))
-    assert moved[spine] == pytest.approx(np.degrees(angle), abs=1e-6)
-    assert np.delete(moved, spine).max() < 0.01
 
 
 def test_a_base_without_size_is_refused_by_name():

@@ -272,6 +272,28 @@ def test_hocks_and_toes(seed, count, amount):
         assert angle(new - hip, foot - hip) < 1e-6
 
 
+@pytest.mark.parametrize("goal", ((0.3, -0.4, 0.4), (0.1, -1.2, 0.9), None))  # near, too far, of a leg put back
+def test_parts_in_two_pieces_bend_as_one_bone(goal):
+    table, role = dict(HUMAN), {"thigh.L": "THIGH", "thigh.L2": "TWIST", "shin.L": "SHANK", "shin.L2": "SHANK"}
+    for part, below in (("thigh.L", "shin.L"), ("shin.L", "foot.L")):
+        end = table[below][1]
+        table |= {f"{part}2": (part, np.mean((table[part][1], end), axis=0)), below: (f"{part}2", end)}
+    cut, joints = rig(table, 3), []
+    cut.find_roles = lambda: [role.get(name, "GENERIC") for name in table]
+    for body, count in ((rig(HUMAN, 3), 3), (cut, 5)):
+        foot = body.index["foot.L"]
+        if goal is None:
+            turn = turned(body, body.bind, "hips", (0.1, 0.2, -0.1))
+            after = stabilize([LegStabilizer(body, foot, count)], body, turn, Inputs(reference=body.bind))
+        else:
+            inputs = Inputs(target=goal, pole=(0.1, -2, 0.6))
+            after, _ = TwoBoneIK(body, foot, allow_stretching=True).apply(body, body.bind, inputs)
+        joints.append(after.model(body.skeleton)[0][[body.index[name] for name in ("shin.L", "foot.L", "toe.L")]])
+    np.testing.assert_allclose(*joints, atol=1e-9)
+    pieces = [cut.index[name] for name in ("thigh.L2", "shin.L2")]
+    np.testing.assert_allclose(after.rotations[pieces], cut.bind.rotations[pieces], atol=1e-9)
+
+
 @pytest.mark.parametrize(("scales", "weight"), [(None, 1.0), ({"hips": (0.5, 0.5, 0.5)}, 0.5)])
 def test_a_foot_alone_is_moved_back_and_nothing_else(scales, weight):
     body = rig(HUMAN, 3, scales)

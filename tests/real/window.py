@@ -65,7 +65,8 @@ def run(steps: Iterator[str | None], interval=0.05) -> None:
             with override():
                 said = next(steps)
         except StopIteration as end:
-            print(f"{held} passed, 0 failed", flush=True)
+            if held:
+                print(f"{held} passed, 0 failed", flush=True)
             os._exit(end.value or 0)
         except Exception:
             traceback.print_exc()

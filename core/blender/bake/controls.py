@@ -13,6 +13,7 @@ the next (Broyden 1965).
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import bpy
 import numpy as np
@@ -85,7 +86,7 @@ class Controls:
         ways = [path_to_root(parents, body) for body in range(len(bones))]
         self._paths_to = np.array([[float(other in way) for other in range(len(bones))] for way in ways])
         try:
-            self._sources = rig_graph.sources(self.copy)
+            self.leading = partial(rig_graph.leading, rig_graph.sources(self.copy))
             self._prune([*bones, *self._near_ends()])
             self._discover(limbs, frame)
             self._prune([*bones, *self.keyed, *(self.all[limb.last].name for limb in self.limbs.found)])
@@ -200,16 +201,6 @@ class Controls:
             animation.action, animation.use_nla = kept
         for bone, matrix in zip(self.copy.pose.bones, posed, strict=True):
             bone.matrix_basis = matrix
-
-    def leading(self, names) -> dict:
-        """The bones that those of some names hang on, themselves included: an ordered set."""
-        found, waiting = {}, list(names)
-        while waiting:
-            name = waiting.pop()
-            if name not in found:
-                found[name] = True
-                waiting.extend(self._sources[name])
-        return found
 
     def _turn_to_limbs(self, now: dict) -> None:
         """Turn the switches of limbs to inverse kinematics with a pole, or to what they are now."""

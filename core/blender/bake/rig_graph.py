@@ -30,6 +30,17 @@ def sources(obj) -> dict:
     return found
 
 
+def leading(sources: dict, names) -> dict:
+    """The bones that those of some names hang on, themselves included: an ordered set."""
+    found, waiting = {}, list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = True
+            waiting.extend(sources[name])
+    return found
+
+
 def bones_in(path: str) -> list[str]:
     """Names of the bones in a data path."""
     return [bpy.utils.unescape_identifier(name) for name in re.findall(r'bones\["((?:[^"\\]|\\.)*)"\]', path)]

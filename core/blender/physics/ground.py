@@ -71,12 +71,16 @@ def relief(found: list, starts: np.ndarray, reach: float) -> tuple[np.ndarray, n
         low, high = corners.min(axis=0), corners.max(axis=0)
         rows = np.flatnonzero(((starts >= low) & (starts <= high))[:, :2].all(axis=1))
         into = np.array(solid.matrix_world.inverted_safe(), dtype=float)
-        up = Vector(into[:3, 2] * reach)
+        up = Vector(into[:3, 2])
         for row, start in zip(rows, starts[rows] @ into[:3, :3].T + into[:3, 3], strict=True):
-            for way, values, pick in ((-up, below, max), (up, above, min)):
-                hit, there, normal, _face = solid.ray_cast(start, way, distance=way.length)
-                if hit:
-                    met_at = starts[row, 2] + (there - Vector(start)).dot(up) / up.length_squared * reach
-                    inside = normal.dot(way) > 0.0 and starts[row, 2] < high[2]
-                    values[row] = pick(values[row], np.inf if inside else met_at)
+            at = starts[row, 2]  # rays leave the solid, however large it is
+            ways = up * (min(low[2], at) - reach - at), up * (max(high[2], at) + reach - at)
+            hits = [solid.ray_cast(start, way, distance=way.length) for way in ways]
+            if all(hit[0] and hit[2].dot(way) > 0.0 for hit, way in zip(hits, ways, strict=True)):
+                below[row] = np.inf
+                continue
+            for (hit, there, _normal, _face), values, pick in zip(hits, (below, above), (max, min), strict=True):
+                rise = (there - Vector(start)).dot(up) / up.length_squared
+                if hit and abs(rise) <= reach:
+                    values[row] = pick(values[row], at + rise)
     return below, above

@@ -133,7 +133,7 @@ def _floor(run, character, scene, own: Biped, hip: np.ndarray, place: np.ndarray
     heights, roofs = (grid.reshape(ways.shape[:2]) - place[2, 3] for grid in grids)
     off = np.linalg.norm(ways, axis=-1)
     near = np.isfinite(heights) & (off < _SPREAD * own.height)
-    if np.isposinf(heights[count, count]):
+    if heights[count, count] > hip[2]:
         raise plan.NoRoom("something is right over its hips")
     if not near.any() or np.isneginf(heights[count, count]):
         raise RagdollError("there is no floor under its hips")

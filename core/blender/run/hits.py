@@ -155,7 +155,6 @@ class Hits(Effect):
 
     def __init__(self, run, scene) -> None:
         """Make sure that there is an impulse spring wherever a hit acts."""
-
         self.by_name: dict[str, CharacterHits] = {}
         self._acted = False  # in the last step
         for character in run.characters:
@@ -290,7 +289,6 @@ def _pushes(run, own: CharacterHits, scene, matrices, begin: float, end: float, 
             found += core_hits.pushes(now, bodies, begin, end, rate)
         except RagdollError as error:
             own.hits = [other for other in own.hits if other is not hit]
-
             STATE.warn(own.character.name, f"'{own.character.name}': {error}; it is left out")
     return found
 

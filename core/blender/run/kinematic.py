@@ -18,7 +18,6 @@ class LimitRescue(Effect):
     name = "limit rescue"
 
     def __init__(self, run, scene) -> None:
-
         count = len(run.masses)
         self.kinematic = np.zeros(count, dtype=bool)  # bodies on their way back
         self._off = np.zeros(count)  # [s] for which a body has been far from where it is wanted, since its last check
@@ -103,7 +102,6 @@ class KinematicBlend(Effect):
     name = "kinematic blend"
 
     def __init__(self, run, scene) -> None:
-
         count = len(run.masses)
         self._before = np.zeros(count, dtype=bool)  # who was kinematic in the last step
         self._seconds = np.full(count, DURATION)  # since they became kinematic

@@ -440,5 +440,4 @@ class Recoveries(Effect):
             # Driven in joint space it would only stretch where it lies and leave getting up to the physics blend.
             driven[rows] = found.state.led
             waiting[rows] = found.state.phase in (states.LIMP, states.SETTLING)
-
         self.state(factor=factor, switched_off=off, driven_in_world=driven, waiting=waiting)

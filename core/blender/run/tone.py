@@ -48,7 +48,6 @@ class Falling:
         """After a frame is shown, with the run's joints at rotations [k, 4]: the muscles for the next frame."""
         relative = relative[self.of]
         gravity = np.array(world.gravity(scene))
-
         known = self.muscles is not None and self.fall.faded == 0.0
         start = self.muscles.end if known else tone.target(self.fall, self.start, self.postures, relative)
         self.fall = tone.step(self.fall, self._measured(run, gravity), settings.reflexes, seconds)
@@ -114,7 +113,6 @@ class Tone(Effect):
     name = "tone"
 
     def __init__(self, run, scene) -> None:
-
         self._falling: dict[str, Falling] = {}
 
     def observe(self, run, scene, seconds: float) -> None:

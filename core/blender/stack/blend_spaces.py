@@ -106,7 +106,6 @@ class Spaces:
     Attributes:
         players: by the space's name; for its use as an aim offset, by "name (aim)".
         inputs: the readers of their inputs, by the same keys.
-
     """
 
     def __init__(self, obj, library) -> None:

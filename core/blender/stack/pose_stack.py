@@ -16,7 +16,7 @@ from ...motion import stack
 from ...motion.stack import LocalPose, Rig
 from ..physics import built, source, world
 from ..rig import clips
-from ..rig.armature import armatures, array_of, converted, pose_matrices
+from ..rig.armature import anatomy_of, armatures, array_of, converted, pose_matrices
 from ..runtime import STATE
 from ..settings import at_frame
 from . import entries
@@ -47,7 +47,7 @@ class PoseStack:
         tidy(source.scene_of(obj))
         self._rest = clips.RigRest(obj)
         skeleton = self._rest.skeleton
-        self.rig = Rig(skeleton, self._rest.bind)
+        self.rig = Rig(skeleton, self._rest.bind, lambda: anatomy_of(obj).roles)
         self.entries, self.problems = entries.of(obj, self.rig)
         self.messages = dict(self.problems)
         self.states = {}

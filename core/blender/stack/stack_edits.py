@@ -50,7 +50,6 @@ def ensure(obj, scene) -> None:
         for bone in target.pose.bones:
             for constraint in list(bone.constraints):
                 bone.constraints.remove(constraint)
-
         collection.active_ragdoll.owner = obj.name
         copy_locally(obj, obj.pose.bones.keys(), target, source.TARGET_NAME)
     if not settings.is_ragdoll:

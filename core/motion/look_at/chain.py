@@ -392,7 +392,8 @@ def _legs(rig: Rig, anatomy: Anatomy, role: dict, entries: list, notes: list) ->
     result = []
     for parts, instead in wanted:
         for side in (roles.LEFT, roles.RIGHT):
-            for number in range(len(of_role(anatomy, parts[1], side)) if many_legged(anatomy) else 1):
+            ends = [row for row in of_role(anatomy, parts[1], side) if anatomy.order[row] == 0]
+            for number in range(len(ends) if many_legged(anatomy) else 1):
                 foot, count = _leg(rig, anatomy, role, side, number, *parts)
                 if not count and instead is not None:
                     other, count = _leg(rig, anatomy, role, side, number, *instead)
@@ -418,7 +419,7 @@ def _leg(rig: Rig, anatomy: Anatomy, role: dict, side: str, number: int, top: st
     if anatomy.kind == roles.QUADRUPED and toe is not None:
         # An animal stands on its toes: the part that the human's foot is goes with the leg.
         toes = [int(level[i]) for i in of_role(anatomy, toe, side)]
-        toes = [bone for bone in toes if rig.parents[bone] == foot]
+        toes = [bone for bone in toes if role.get(rig.parents[bone]) == end and rig.is_ancestor(foot, bone)]
         foot = toes[0] if len(toes) == 1 else foot
     chain = path_to_root(rig.parents, foot)
     tops = [i for i, bone in enumerate(chain) if role.get(bone) == top]

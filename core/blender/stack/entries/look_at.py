@@ -42,7 +42,7 @@ def rig_of(obj) -> Rig:
     Raises RagdollError: an armature without bones.
     """
     rest = clips.RigRest(obj, armature.bind_joints(obj)[0])
-    return Rig(rest.skeleton, rest.bind)
+    return Rig(rest.skeleton, rest.bind, lambda: anatomy_of(obj).roles)
 
 
 def find_axes(obj, entries) -> None:

@@ -28,7 +28,8 @@ class ActiveRagdollTwoBoneIK(bpy.types.PropertyGroup):
     """A limb whose end is brought to an effector."""
 
     enabled: flag("Enabled", None, True, needs=STACK)
-    end_bone: text("End", "Hand or foot: its parent is the lower limb, its grandparent the upper", needs=STACK)
+    end_bone: text("End", "Hand or foot: the bone above it is the lower limb, the next one the upper; a bone in two "
+        "pieces counts as one", needs=STACK)
     effector: block("Effector", "Object that the end goes to; without one, the location below", needs=STACK)
     effector_target_bone: text("Bone", "Bone of the effector", needs=STACK)
     effector_space: choice("Space", PLACES, "WORLD", "Of the effector's location", needs=STACK)
@@ -66,9 +67,9 @@ class Step(ItemStep):
             bone = rig.bone(self.name, getattr(item, f"{what}_bone")) if space == BONE else -1
             own |= {f"{what}_space": space, f"{what}_bone": bone}
         end = rig.bone(self.name, item.end_bone)
-        # Where Blender keeps one of the limb's bones at its parent's tail:
-        own["connected"] = any(is_held(self.obj, rig.name(bone)) for bone in (rig.parents[end], end) if bone >= 0)
         self.solver = TwoBoneIK(rig, end, self.name, **own)
+        # Where Blender keeps one of the limb's bones at its parent's tail:
+        self.solver.connected = any(is_held(self.obj, rig.name(bone)) for bones in self.solver.below for bone in bones)
 
     def read(self, reader, _pose) -> Inputs | None:
         now = self.now(reader)
