@@ -18,6 +18,7 @@ from .roles import of_role
 BEND_NOTICED, BEND_TRUSTED = np.radians(4.0), np.radians(15.0)
 # A bend against what the role expects is taken for a bind pose pushed through straight up to this angle [rad].
 BEND_CONTRADICTS = np.radians(30.0)
+ASIDE = 0.7  # share of a shoulder blade's way that leads to the side, from which on it is no part of the leg's bend
 _TINY = 1e-6  # of the character's size: shorter directions mean nothing
 
 _LIMBS = (*pairwise(roles.ARM), *pairwise(roles.LEG))
@@ -243,6 +244,8 @@ class Bind:
             return JointFrame(_frame(expected, along), float("nan"))
         upper = unit(heads[bone] - heads[before])
         upper = self.directions[before] if upper is None else upper
+        if role == roles.UPPER_ARM and not human and abs(float(axes.left @ upper)) > ASIDE:
+            return JointFrame(_frame(expected, along), float("nan"))
         if role == roles.FOOT and human:
             bend = np.pi / 2.0 - angle_between(along, -upper)
             return JointFrame(_frame(expected, along), float(bend))

@@ -242,6 +242,21 @@ class Biped:
         turned = q.multiply(self.frame, rotations)
         return q.multiply(turned, q.conjugate(self.bind)), self.scale * q.rotate(self.frame, positions)
 
+    def straightened(self, deltas, places) -> tuple[np.ndarray, np.ndarray]:
+        """A pose as `placed` gives it with those limbs straight that are bent through their backs.
+
+        No posture bends them so; it would turn their upper parts to bring their ends there.
+        """
+        deltas, places = deltas.copy(), places.copy()
+        a, b, e, _extra = self.limbs.T
+        upper, lower = unit(places[..., b, :] - places[..., a, :]), places[..., e, :] - places[..., b, :]
+        bend = dot(q.cross(upper, lower), q.rotate(deltas[..., a, :], self.hinges[:, 0]))
+        turn = np.where(bend < 0.0, q.shortest_arc(unit(lower), upper), q.identity())
+        places[..., e, :] = places[..., b, :] + q.rotate(turn, lower)
+        for row in (b, e):
+            deltas[..., row, :] = q.multiply(turn, deltas[..., row, :])
+        return deltas, places
+
     def fixed(self, bone: int, points) -> tuple[int, np.ndarray]:
         """What is fixed to a bone (level index), as points [p, 3] in its frame [m], moves with a bone of the biped.
 
@@ -257,12 +272,7 @@ class Biped:
         """The posture of a pose: deltas [.., m, 4] and places [.., m, 3]."""
         a, b, e, extra = self.limbs.T
         first, end = places[..., a, :], places[..., e, :]
-        forward, bend = unit(end - first), places[..., b, :] - first
-        bend = bend - forward * dot(bend, forward)
-        own = q.cross(forward, q.rotate(deltas[..., a, :], self.hinges[:, 0]))
-        size = np.linalg.norm(bend, axis=-1, keepdims=True)
-        share = np.clip(size / (_PLANE * (self.upper + self.lower)[:, None]), 0.0, 1.0)
-        poles = unit(share * unit(bend) + (1.0 - share) * unit(own))
+        poles = self._poles(end - first, places[..., b, :] - first, deltas[..., a, :])
         chest = deltas[..., [self.chest], :]
         base = np.concatenate([deltas[..., e[:2], :], chest, chest], axis=-2)
         ties = q.multiply(q.conjugate(base), deltas[..., extra, :])
@@ -270,6 +280,18 @@ class Biped:
         trunk = deltas[..., [0, self.chest, self.head], :]
         end = end + q.rotate(deltas[..., e, :], self.tips)
         return Posture(first[..., :2, :].mean(axis=-2), trunk, end, poles, deltas[..., e, :], ties)
+
+    def _poles(self, way, knee, upper) -> np.ndarray:
+        """To where knees and elbows point, from the ways [.., 4, 3] to ends and to knees, and upper limbs' deltas.
+
+        Limbs that are nearly straight, or bent through their backs, tell it by their own hinges.
+        """
+        forward = unit(way)
+        bend = knee - forward * dot(knee, forward)
+        own = unit(q.cross(forward, q.rotate(upper, self.hinges[:, 0])))
+        share = np.linalg.norm(bend, axis=-1, keepdims=True) / (_PLANE * (self.upper + self.lower)[:, None])
+        share = np.clip(share, 0.0, 1.0) * np.clip(1.0 + 2.0 * dot(unit(bend), own), 0.0, 1.0)
+        return unit(share * unit(bend) + (1.0 - share) * own)
 
     def solve(self, posture: Posture) -> tuple[np.ndarray, np.ndarray]:
         """The pose of a posture: deltas [.., m, 4] and places [.., m, 3]. Ends out of reach stay in their direction."""
@@ -348,12 +370,7 @@ class Biped:
         upper = q.multiply(self.bases(posture), flexion[..., 0, :])
         first = q.rotate(upper, self.ways[:, 0]) * self.upper[:, None]
         way = first + q.rotate(q.multiply(upper, flexion[..., 1, :]), self.ways[:, 1]) * self.lower[:, None]
-        forward = unit(way)
-        bend = first - forward * dot(first, forward)
-        own = q.cross(forward, q.rotate(upper, self.hinges[:, 0]))
-        share = np.linalg.norm(bend, axis=-1, keepdims=True) / (_PLANE * (self.upper + self.lower)[:, None])
-        share = np.clip(share, 0.0, 1.0)
-        return firsts + way + q.rotate(posture.turns, self.tips), unit(share * unit(bend) + (1.0 - share) * unit(own))
+        return firsts + way + q.rotate(posture.turns, self.tips), self._poles(way, first, upper)
 
     def model(self, deltas, places) -> tuple[np.ndarray, np.ndarray]:
         """Positions [.., m, 3] and rotations [.., m, 4] in armature space of deltas and places."""

@@ -71,6 +71,17 @@ def gaps(a: Posture, b: Posture) -> list:
     return ways + [float(quaternion.angle_between(x, y).max()) for x, y in turns]
 
 
+@pytest.mark.parametrize("convention", ("Mixamo", "dog"))
+def test_limbs_bent_through_their_backs_become_straight_and_their_upper_parts_stay(convention):
+    own, deltas = biped(convention), quaternion.identity((len(biped(convention).rows),))
+    places, (_first, knees, ends, _extra) = own.joints.copy(), own.limbs.T
+    bends = np.sum(np.cross(own.ways[:, 0], own.ways[:, 1]) * own.hinges[:, 1], axis=1)
+    deltas[knees] = deltas[ends] = quaternion.from_axis_angle(own.hinges[:, 1], -np.arcsin(bends) - 0.4)
+    places[ends] = places[knees] + quaternion.rotate(deltas[knees], own.joints[ends] - own.joints[knees])
+    found, _places = own.solve(own.extract(*own.straightened(deltas, places)))
+    assert np.degrees(quaternion.angle_between(found, deltas))[own.limbs[:, 0]].max() < 8.0
+
+
 @pytest.mark.parametrize("convention", [*sorted(conventions.ALL), "dog"])
 def test_a_posture_is_kept_by_every_convention(convention):
     own = biped(convention)

@@ -96,6 +96,17 @@ def test_the_legs_of_a_dog_fold():
         assert _end_moves(dog(), found, f"{name}.L", f"{end}.L", 0, 0.3) @ way > 0.0, name
 
 
+def test_front_legs_swing_ahead_also_below_shoulder_blades_that_lead_aside():
+    character = dog()
+    for side in "LR":
+        character.heads[character.row(f"scapula.{side}")] = character.heads[character.row(f"upper_arm.{side}")] * (
+            0,
+            1,
+            1,
+        )
+    assert abs(character.limits()["upper_arm.L"].rotation[:, 0] @ LEFT) > 0.99
+
+
 @pytest.mark.parametrize("character", (human(45, 20, 10), dog()), ids=("human", "dog"))
 def test_sides_are_mirror_images(character):
     found = character.limits()

@@ -147,7 +147,9 @@ class Course:
         ends = self._clear_toes(ends + lift[:, 1:, None] * Z, posture.turns)
         posture = Posture(posture.hip, posture.trunk, ends, poles, posture.turns, posture.ties)
         begun = np.where(i == 0, smooth_step(4.0 * u), 1.0)[:, None]  # the pose that he lies in is as it is
-        return own.solve(self._clear_knees(posture, begun * (loose | [True, True, False, False])))
+        return own.solve(
+            posture if own.four else self._clear_knees(posture, begun * (loose | [True, True, False, False]))
+        )
 
     def _aside_of(self, flexion, i, u) -> np.ndarray:
         """Flexion with the way of arms that were overhead led out to the side."""

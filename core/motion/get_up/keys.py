@@ -13,12 +13,14 @@ from functools import cached_property, reduce
 import numpy as np
 
 from ... import quaternion as q
+from ...errors import RagdollError
 from ...ragdoll.joints import limits
 from ..biped import LEGS, Biped, Posture, X, Y, Z, unit
 
 HEIGHT = 1.8  # [m] of the character that times and speeds are stated for, under the Earth's gravity
 _EDGE = 3  # cells: so near to a step down limbs are not kept over the step
 _SWIVEL = 10.0  # [deg] from one trial of where a knee points to the next
+_TORN = np.radians(45.0)  # beyond its range a joint is on the way: drives that pull there against its limits tear it
 _KEPT = 0.1  # of an angle that a knee is turned by: what it costs, against as much beyond a range
 
 
@@ -131,6 +133,13 @@ class Ranges:
         turned = q.multiply(q.conjugate(self.frames), q.multiply(turned, self.frames))
         found = [limits.excess(*bounds, turned[..., i, :]) for i, bounds in enumerate(self.bounds)]
         return np.stack(found, axis=-1) if found else np.zeros((*turned.shape[:-2], 0))
+
+    def check(self, own: Biped, deltas) -> None:
+        """Raises RagdollError: poses [f, m, 4] are far beyond it; names the bone."""
+        for row, beyond in zip(self.rows, self.excess(deltas).max(axis=0), strict=True):
+            if beyond > _TORN:
+                bone, angle = own.rig.name(own.rows[row]), np.degrees(beyond)
+                raise RagdollError(f'bone "{bone}" would be {angle:.0f} degrees beyond its joint\'s range')
 
     def hinges(self, own: Biped) -> np.ndarray:
         """The axes [4, 2, 3] that limbs bend about: those of hinges at knees and elbows, else the biped's own."""

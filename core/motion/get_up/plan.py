@@ -86,7 +86,7 @@ def plan(
     steep = float(np.arctan(np.hypot(*floor.slope)))
     if steep > STEEPEST:
         raise RagdollError(f"the floor is too steep to get up from: {np.degrees(steep):.0f} degrees")
-    lain = own.extract(*own.placed(lying))
+    lain = own.extract(*own.straightened(*own.placed(lying)))
     trunk = _trunk_of(lain)
     upright, face = float(trunk.along[2]), float(trunk.forward[2])
     sitting = upright > _STEEP and face > -0.3
@@ -133,6 +133,8 @@ def plan(
     lift = mean_around(windows.max(axis=-1), reach)
     share = smooth_step((seconds - times[-2]) / (times[-1] - times[-2]))
     deltas, places = found.at(seconds, lift * (1.0 - share)[:, None])
+    if own.four and ranges is not None:
+        ranges.check(own, deltas)
     deltas, places = q.multiply(turn, deltas), q.rotate(turn, places) + origin
     move = _move_in_world(own, world, way, shift)
     poses = _local_poses(own, deltas, places, animated(frames / fps), move, world, share)
