@@ -190,17 +190,15 @@ def take_registries() -> None:
     declare.declare_in(MotionStack, made | {"motion_order": items(ActiveRagdollMotionKind)})
     laws = [(law.identifier, law.label, law.description) for law in drives.LAWS]
     own = {"drive": choice("Drive", laws, laws[0][0], needs=REBUILD)}
-    factors = {}
-    for parameter in drives.parameters():
+
+    def of(parameter, default: float, **more):
         limits = {"min": parameter.lowest, "max": parameter.highest}
-        words = parameter.title, parameter.description
-        own[parameter.setting] = number(*words, parameter.default, keyed=True, needs=READ, **limits)
-        factor = parameter.factor
-        limits = {"min": factor.lowest, "max": factor.highest}
-        words = factor.title, factor.description
-        factors[factor.setting] = number(*words, 1.0, keyed=True, group="weights", needs=READ, **limits)
+        return number(parameter.title, parameter.description, default, keyed=True, needs=READ, **limits, **more)
+
+    own |= {parameter.setting: of(parameter, parameter.default) for parameter in drives.parameters()}
+    factors = (parameter.factor for parameter in drives.parameters())
     declare.declare_in(Drive, own)
-    declare.declare_in(DriveFactors, factors)
+    declare.declare_in(DriveFactors, {factor.setting: of(factor, 1.0, group="weights") for factor in factors})
 
 
 OWNERS = {

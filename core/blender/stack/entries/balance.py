@@ -39,14 +39,10 @@ RETURNS = (
 class ActiveRagdollBalance(bpy.types.PropertyGroup):
     """How a character that stands on two legs keeps its balance."""
 
-    enabled: flag(
-        "Balance", "Hits and pushes move the hip, and steps catch it; what no step catches is a knock-out",
-        needs=STACK,
-    )
-    strength: share(
-        "Strength", "How far its steps reach: 1 as a man's who is awake, less as a drunk's; at 0 every push fells it",
-        keyed=True, needs=STACK_VALUE,
-    )
+    enabled: flag("Balance", "Hits and pushes move the hip, and steps catch it; what no step catches is a knock-out",
+        needs=STACK)
+    strength: share("Strength", "How far its steps reach: 1 as a man's who is awake, less as a drunk's; at 0 every "
+        "push fells it", keyed=True, needs=STACK_VALUE)
     return_to_path: choice("Afterwards", RETURNS, "SHIFT", "Where the character goes when it has caught itself, or got "
         "up by a plan")
     return_steps: whole("Steps", "In which it is back, more where they would be long", 4, min=1, max=100)
