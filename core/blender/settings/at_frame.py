@@ -64,10 +64,7 @@ def lengths(obj, **of) -> list:
 
 # ---- carrying -------------------------------------------------------------------------------------------------------
 def carry(obj) -> None:
-    """Copy all settings of a character, and of its bones with bodies, to its source.
-
-    Keys overrule them when the source is evaluated.
-    """
+    """Copy all settings of a character, and of its bones with bodies, to its source, where keys overrule them."""
     settings, copy = obj.active_ragdoll, obj.active_ragdoll.source
     if copy is None:
         return

@@ -1,7 +1,4 @@
-"""The settings of what acts in a run beside the drives: hits and explosions, attachments, knock-out and recovery.
-
-Hits and attachments are added here for operators, the command line and scripts.
-"""
+"""The settings of hits and explosions, attachments, knock-out and recovery; hits and attachments are added here."""
 
 import math
 from dataclasses import fields

@@ -53,11 +53,7 @@ class Named:
 
 # ---- active rows, keys and drivers ----------------------------------------------------------------------------------
 def active_index(owner, name: str) -> int:
-    """The active row of a list, the nearest one where there is no such row; -1 where the list is empty.
-
-    Args:
-        owner: the settings that have the list. name: of the list.
-    """
+    """The active row of a list of its owner's, the nearest one where there is no such row; -1 where it is empty."""
     own, last = declarations(type(owner))[name].index, len(getattr(owner, name)) - 1
     return min(max(getattr(owner, own), 0), last) if own else last
 

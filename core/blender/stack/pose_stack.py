@@ -309,8 +309,7 @@ def show_when_idle(obj) -> None:
 
 def _show_waiting() -> None:
     names, STATE.waiting = STATE.waiting, set()
-    scenes = {source.scene_of(obj) for name in names if (obj := bpy.data.objects.get(name)) is not None}
-    for scene in scenes - {None}:
+    for scene in {source.scene_of(obj) for name in names if (obj := bpy.data.objects.get(name)) is not None}:
         show_now(scene)
 
 

@@ -84,8 +84,7 @@ class Step(ItemStep):
 class BoneTransforms(ListKind):
     """Bones that are moved, turned or scaled"""
 
-    identifier, label, place, panel_place = "BONE_TRANSFORMS", "Transform Bone", 30, 4
-    icon = "OBJECT_ORIGIN"
+    identifier, label, icon, place, panel_place = "BONE_TRANSFORMS", "Transform Bone", "OBJECT_ORIGIN", 30, 4
     items, active, group = "bone_transforms", "active_bone_transform", ActiveRagdollBoneTransform
     title, description = "Transform bone", "A bone that is moved, turned or scaled"
     step = Step

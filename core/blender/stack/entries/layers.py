@@ -270,7 +270,7 @@ def _of_collection(layer, library) -> np.ndarray:
     collection = library.obj.data.collections_all.get(layer.mask_collection)
     if collection is None:
         raise RagdollError(f'there is no bone collection "{layer.mask_collection}"')
-    bones = [bone.name for bone in getattr(collection, "bones_recursive", collection.bones)]
+    bones = [bone.name for bone in collection.bones_recursive]
     if not bones:
         raise RagdollError(f'the bone collection "{layer.mask_collection}" has no bones')
     return mask_from_bones(library.rig.skeleton, bones, children=layer.mask_children, depth=layer.mask_falloff)

@@ -134,8 +134,7 @@ class StateGraph(FromSettings, GraphPlayer):
 
     def read(self, reader, _pose) -> GraphInputs:
         """The inputs of the graph at the coming frame."""
-        live = reader.settings.graph
-        contacts = self._contacts
+        live, contacts = reader.settings.graph, self._contacts
         given = {} if contacts is None else readings(self._obj, contacts, reader.scene, reader.frame)
         parameters = {}
         for own in live.parameters:

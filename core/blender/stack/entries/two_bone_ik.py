@@ -85,8 +85,7 @@ class Step(ItemStep):
 class TwoBoneIKs(ListKind):
     """Limbs whose ends are brought to effectors"""
 
-    identifier, label, place, panel_place = "TWO_BONE_IK", "Two-bone IK", 40, 3
-    icon = "CON_KINEMATIC"
+    identifier, label, icon, place, panel_place = "TWO_BONE_IK", "Two-bone IK", "CON_KINEMATIC", 40, 3
     items, active, group = "two_bone_ik", "active_two_bone_ik", ActiveRagdollTwoBoneIK
     title, description = "Two-bone IK", "A limb whose end is brought to an effector"
     shown = ("end_bone", "weight")
