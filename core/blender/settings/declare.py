@@ -43,7 +43,8 @@ class Declared:
     own_units: bool = False  # lengths in the armature's own units: they scale along when its scale is applied
     index: str = ""  # of a list the property that tells its active row
     refers: str = ""  # it holds the name of an item of that list, by its path in a character's settings
-    zero: str = ""  # what 0 means, where it is no number among others
+    zero: str = ""  # what 0 means, where it is no number among others; `use_` and its name then is a switch of it
+    ticked: float = 1.0  # what that switch sets where the default is 0
 
 
 # ---- what edits entail ----------------------------------------------------------------------------------------------
@@ -175,6 +176,23 @@ def record(what, description=None, of: str = RAGDOLL):
     """
     declare = {bool: flag, int: whole, float: number, str: text}.get(what) or partial(block, type=what)
     return declare(None, description, kind=RECORD, group=of)
+
+
+def add_switches(part: type) -> None:
+    """Give a property group a switch for each number whose 0 is none."""
+    part.__annotations__ |= {
+        f"use_{name}": _switch(name, said) for name, said in declarations(part).items() if said.zero
+    }
+    declarations.cache_clear()
+
+
+def _switch(of: str, said: Declared):
+    def put(self, on: bool) -> None:
+        number = type(getattr(self, of))
+        setattr(self, of, number(self.bl_rna.properties[of].default or said.ticked) if on else number(0))
+
+    words = "Whether there is one; without it the words beside it say what holds"
+    return flag(None, words, None, kind=DERIVED, get=lambda self: getattr(self, of) != 0.0, set=put)
 
 
 def declare_in(part: type, made: dict) -> None:
