@@ -114,9 +114,12 @@ def rows(layout, keyed: bool = False):
     return column
 
 
-def props(layout, data, *names: str, **options) -> None:
-    """Several properties of one owner, with the same options; a 0 that is none says what it means."""
-    for name in names:
+def props(layout, data, *names: str | bool, **options) -> None:
+    """Several properties of one owner, with the same options; a 0 that is none says what it means.
+
+    A name that is False is left out, as `condition and name` is.
+    """
+    for name in filter(None, names):
         said = declare.declarations(type(data)).get(name)
         means = said.zero if said is not None and getattr(data, name) == 0.0 else ""
         row = layout.row(align=True) if means else layout
