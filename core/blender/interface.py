@@ -114,9 +114,12 @@ def rows(layout, keyed: bool = False):
     return column
 
 
-def props(layout, data, *names: str, **options) -> None:
-    """Several properties of one owner, with the same options; a number whose 0 is none has a switch, and words for it."""
-    for name in names:
+def props(layout, data, *names: str | bool, **options) -> None:
+    """Several properties of one owner, with the same options; a number whose 0 is none has a switch, and words for it.
+
+    A name that is False is left out, as `condition and name` is.
+    """
+    for name in filter(None, names):
         said = declare.declarations(type(data)).get(name)
         if said is None or not said.zero:
             layout.prop(data, name, **options)
