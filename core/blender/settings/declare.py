@@ -32,6 +32,7 @@ Need = namedtuple("Need", ("update", "build"))  # what an edit entails: the call
 class Declared:
     """What a declaration says beside Blender's own part of it."""
 
+    label: str = ""
     kind: str = SETTING  # SETTING, INTERFACE, RECORD or DERIVED
     keyed: bool = False  # it may be animated
     needs: Need | None = None  # what an edit entails, None where that is nothing
@@ -86,7 +87,7 @@ _declared: dict = {}  # by the identity of Blender's part of a declaration, whic
 
 def _declare(maker: str, name=None, description=None, default=None, override=("LIBRARY_OVERRIDABLE",), **more):
     """A property of Blender's; `more`: fields of `Declared` and Blender's arguments. None is left to Blender."""
-    said = Declared(**{field.name: more.pop(field.name) for field in fields(Declared) if field.name in more})
+    said = Declared(name or "", **{field.name: more.pop(field.name) for field in fields(Declared) if field.name in more})
     arguments = {"name": name, "description": description, "default": default, "override": set(override)}
     options = {"ANIMATABLE"} if said.keyed else {"SKIP_SAVE"} if said.kind == DERIVED else set()
     arguments |= {"options": options, "update": said.needs and said.needs.update}
@@ -192,7 +193,7 @@ def _switch(of: str, said: Declared):
         setattr(self, of, number(self.bl_rna.properties[of].default or said.ticked) if on else number(0))
 
     words = "Whether there is one; without it the words beside it say what holds"
-    return flag(None, words, None, kind=DERIVED, get=lambda self: getattr(self, of) != 0.0, set=put)
+    return flag(said.label, words, None, kind=DERIVED, get=lambda self: getattr(self, of) != 0.0, set=put)
 
 
 def declare_in(part: type, made: dict) -> None:
