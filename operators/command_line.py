@@ -240,7 +240,7 @@ def _info(options) -> None:
             motion = "action '{}', frames {:.6g} to {:.6g}".format(action.name, *action.frame_range)
         if settings.is_ragdoll:
             weights = f"weights {settings.rotation_weight:.3g}/{settings.translation_weight:.3g}"
-            counts = f"{len(settings.parts)} bodies, {reports.joints(settings)} joints"
+            counts = f"{len(settings.parts)} bodies, {sum(bool(part.parent) for part in settings.parts)} joints"
             ragdoll = f"ragdoll {settings.state}, {counts}, {weights}"
         print(f"armature '{obj.name}': {len(obj.data.bones)} bones, {motion}, {ragdoll}")
         if settings.is_ragdoll:

@@ -109,8 +109,7 @@ def rows(layout, keyed: bool = False):
     layout.use_property_split = True
     layout.use_property_decorate = False
     column = layout.column(align=True)
-    if keyed:
-        column.use_property_decorate = True
+    column.use_property_decorate = keyed
     return column
 
 

@@ -87,13 +87,12 @@ def _check(obj, scene) -> None:
 # ---- what is applied ------------------------------------------------------------------------------------------------
 def _applicable(obj, wanted) -> tuple[list[str], list[str]]:
     """The wanted parts up to the first one that must stay, and why that must."""
-    pieces, reason, found = _pieces(obj), "", []
+    pieces, found = _pieces(obj), []
     wanted = [part for part in PARTS if part in wanted and not np.allclose(pieces[part], np.eye(4), atol=1e-7)]
     if not wanted:
         raise RagdollError(f"'{obj.name}' has no transform of its own to apply")
     for part in PARTS:
-        reason = _reason_to_stay(obj, part)
-        if reason:
+        if reason := _reason_to_stay(obj, part):
             break
         found.append(part)
     staying = [part for part in wanted if part not in found]
