@@ -267,7 +267,15 @@ def _step(name: str, arguments: list[str], after=(), **parameters) -> dict:
 def do_shot(options) -> None:
     """`farm-shot`: simulate one shot and bake all its characters, or keep the simulation as the cache."""
     try:
-        given = _given(options)
+        if not options.file.is_file():
+            raise RagdollError(f"{options.file}: there is no such file")
+        given = {  # another shot, extension or option makes a result out of date
+            "shot_sha256": reports.sha256_of(options.file),
+            "kind": "cache" if options.cache else "bake",
+            "options": _chosen(options),
+            "active_ragdoll": reports.versions()["active_ragdoll"],
+            "blender": bpy.app.version_string,
+        }
         if _is_done(options, given):
             print(f"openjd_status: {options.file.name} is done already", flush=True)
             return
@@ -277,19 +285,6 @@ def do_shot(options) -> None:
     except (RagdollError, OSError, RuntimeError) as error:
         print(f"openjd_fail: {options.file.name}: {' '.join(str(error).split())}", flush=True)
         raise
-
-
-def _given(options) -> dict:
-    """What a result depends on: another shot, extension or option makes it out of date."""
-    if not options.file.is_file():
-        raise RagdollError(f"{options.file}: there is no such file")
-    return {
-        "shot_sha256": reports.sha256_of(options.file),
-        "kind": "cache" if options.cache else "bake",
-        "options": _chosen(options),
-        "active_ragdoll": reports.versions()["active_ragdoll"],
-        "blender": bpy.app.version_string,
-    }
 
 
 def _is_done(options, given: dict) -> bool:

@@ -71,12 +71,7 @@ def redraw(_self=None, _context=None) -> None:
 
 # ---- requirements ---------------------------------------------------------------------------------------------------
 def why_not(obj, *requirements) -> str:
-    """The first reason why an armature cannot be acted on; empty when it meets all requirements.
-
-    Args:
-        obj: None where no armature is active, which is a reason by itself.
-        requirements: functions of this module, or like them.
-    """
+    """The first reason why an armature (or None) cannot be acted on; empty when it meets all requirements."""
     if obj is None:
         return "Select the character: its armature, its mesh or one of its bodies"
     return next(filter(None, (reason(obj) for reason in requirements)), "")

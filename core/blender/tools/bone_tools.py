@@ -29,12 +29,9 @@ def copy(obj, name: str, others: list[str], groups) -> None:
 
 
 def mirror(obj, names: list[str], groups) -> list[tuple[str, str]]:
-    """Give the counterparts of bones their settings, mirrored across the armature.
+    """Give the counterparts of bones their settings, mirrored across the armature; returns (bone, counterpart) of each.
 
-    Returns:
-        (bone, counterpart) of each.
-    Raises:
-        RagdollError: a bone has no counterpart, or both of a pair are among the names.
+    Raises RagdollError: a bone has no counterpart, or both of a pair are among the names.
     """
     _collect(obj, groups)
     pose = BindPose(obj, np.eye(4))
@@ -130,9 +127,7 @@ def write_weights(obj, weights: dict) -> list[str]:
     return list(changed)
 
 
-def spread_weights(
-    obj, bone: str, names, mode: str, kind: str, value: float = 0.0, end: float = 1.0, reach: float = 4.0
-) -> list[str]:
+def spread_weights(obj, bone: str, names, mode: str, kind: str, value: float, end: float, reach: float) -> list[str]:
     """Set the weights of some bones; the names of those that changed.
 
     Args:
@@ -175,8 +170,7 @@ def move_weights(obj, names, change: float, kind: str) -> list[str]:
 def apply_weight_preset(obj, name: str, side: str = roles.LEFT) -> list[str]:
     """The rotation and translation weights of a preset on all bones; the names of those that changed.
 
-    Raises:
-        RagdollError: unknown preset or side, no arm on that side, or no limb that could go limp; names the character.
+    Raises RagdollError: unknown preset or side, no arm on that side, or no limb that could go limp.
     """
     check_armature(obj)
     try:

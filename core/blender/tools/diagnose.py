@@ -228,10 +228,7 @@ def _excluded(settings, scene, outermost: bool = False) -> list:
 
 # ---- remedies -------------------------------------------------------------------------------------------------------
 def remedy(obj, scene, kind: str, bones=()) -> None:
-    """Remedy a finding that has no operator of its own.
-
-    Raises RagdollError: there is no remedy, or a build is refused.
-    """
+    """Remedy a finding that has no operator of its own. Raises RagdollError: none for it, or a build is refused."""
     settings, own = obj.active_ragdoll, scene.rigidbody_world
     world.refuse_user_bake(scene)
     steps = diagnosis.needed_substeps(scene.render.fps / scene.render.fps_base, own.time_scale)
@@ -297,17 +294,8 @@ class Excess:
 
     bone: str  # its name
     frames: np.ndarray  # the frames at which it does
-    excess: np.ndarray  # by how much at each [rad], `core.ragdoll.joints.limits.excess`.
-
-    @property
-    def worst(self) -> float:
-        """The largest excess [rad]."""
-        return float(self.excess.max())
-
-    @property
-    def worst_frame(self) -> int:
-        """The frame of the largest excess."""
-        return int(self.frames[int(np.argmax(self.excess))])
+    worst: float  # by how much at most [rad], `core.ragdoll.joints.limits.excess`
+    worst_frame: int
 
 
 @dataclass
@@ -340,7 +328,6 @@ def check_limits(obj, scene, *, widen: bool = False) -> Report:
     RagdollError: no ragdoll, a bone that is gone, or limits that make no sense.
 
     Args:
-        obj: character with a ragdoll. scene: its scene.
         widen: widen the limits that are exceeded to what the animation needs, as if edited by hand: a new build keeps
             them, and is needed before they act. FIXED joints stay as they are.
     """
@@ -352,7 +339,7 @@ def check_limits(obj, scene, *, widen: bool = False) -> Report:
         beyond = excess > NOTICED
         if not beyond.any():
             continue
-        report.found.append(Excess(name, frames[beyond], excess[beyond]))
+        report.found.append(Excess(name, frames[beyond], float(excess.max()), int(frames[np.argmax(excess)])))
         if widen:
             joint_objects.fit_limits(settings, turns, MARGIN)
     report.found.sort(key=lambda found: -found.worst)

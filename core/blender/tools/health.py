@@ -27,11 +27,7 @@ STATES = {
 
 
 def notices(obj, scene) -> list[Finding]:
-    """What there is to say, the worst first.
-
-    Args:
-        obj: a character, with a ragdoll or without one; None where none is chosen. scene: the one that is shown.
-    """
+    """What there is to say of a character (None: none is chosen) and of the scene that is shown, the worst first."""
     first, last = world.shot_range(scene)
     found = left_over(built.left_over(scene))
     if last <= first:

@@ -65,12 +65,16 @@ class Meter:
         late = np.array([(frame - self.frames[0]) / fps > skip_seconds for frame in self.frames], dtype=bool)
         rows = np.array([character in (None, name) for name, _bone in self._names], dtype=bool)
 
-        def lengths(title: str, name: str, rows=rows, heights=self._heights) -> dict:
-            values = self._values(name, late, rows)
-            relative = values / heights[rows] if values.size else values
-            return {f"{title}_m": _spread(values), f"{title}_mm": _spread(relative * HUMAN * 1000.0)}
+        def values(name: str, rows=rows) -> np.ndarray:
+            """Figures of one kind [frames, rows]; empty where nothing was measured."""
+            return np.array(self._kept[name])[late][:, rows] if late.any() and rows.any() else np.zeros((0, 0))
 
-        angles = np.degrees(self._values("orientation", late, rows))
+        def lengths(title: str, name: str, rows=rows, heights=self._heights) -> dict:
+            found = values(name, rows)
+            relative = found / heights[rows] if found.size else found
+            return {f"{title}_m": _spread(found), f"{title}_mm": _spread(relative * HUMAN * 1000.0)}
+
+        angles = np.degrees(values("orientation"))
         worst = None
         if angles.size:
             means = angles.mean(axis=0)
@@ -83,7 +87,7 @@ class Meter:
             **lengths("position_error", "position"),
             **lengths("joint_separation", "separation", rows[self._children], self._heights[self._children]),
             "worst_bone": worst,
-            "pose_orientation_error_deg": _spread(np.degrees(self._values("pose_orientation", late, rows))),
+            "pose_orientation_error_deg": _spread(np.degrees(values("pose_orientation"))),
             **lengths("pose_position_error", "pose_position"),
             "seconds_per_frame": self._times(late),
         }
@@ -126,12 +130,6 @@ class Meter:
         # Beyond what the animation itself takes the joint apart: clips that key locations do.
         own, of_animation = (limits.gaps(m[self._children], m[self._parents], *self._frames) for m in (bodies, wanted))
         self._kept["separation"].append(np.linalg.norm(own - of_animation, axis=1))
-
-    def _values(self, name: str, late: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """One kind of figure as an array [frames, rows]; empty where nothing was measured."""
-        if not late.any() or not rows.any():
-            return np.zeros((0, 0))
-        return np.array(self._kept[name])[late][:, rows]
 
     def _times(self, late: np.ndarray) -> dict:
         """Means [s] over the frames counted; the first frame, with its warm-up, is never one of them."""

@@ -303,10 +303,7 @@ def presets() -> list[tuple[str, str, str]]:
 
 
 def preset(name: str) -> Profile:
-    """A preset, by its identifier or its name, in small or capital letters.
-
-    Raises RagdollError: there is none of that name, or its file is damaged.
-    """
+    """A preset, by its identifier or name in any case. Raises RagdollError: there is none, or its file is damaged."""
     for identifier, shown, _description in PRESETS:
         if name.casefold() in (identifier.casefold(), shown.casefold()):
             return read(FOLDER / f"{identifier.lower()}.json")

@@ -47,11 +47,7 @@ class Cached:
 
 
 def lines(obj, scene, depsgraph, show: overlay.Show, eye=None) -> overlay.Lines | None:
-    """The lines of a ragdoll at the frame shown; None where there is nothing to show.
-
-    Args:
-        obj: a character with a ragdoll. depsgraph: of the view layer that is drawn. eye: see `overlay.Wires.outlined`.
-    """
+    """The lines of a ragdoll as a view layer shows it, or None; `eye` as in `overlay.Wires.outlined`."""
     cached, bodies = shown_bodies(obj, scene, depsgraph)
     if cached is None:
         return None
@@ -268,10 +264,7 @@ def simulated_bones(obj, scene, depsgraph) -> overlay.Lines | None:
 
 
 def plan_lines(obj, scene) -> overlay.Lines | None:
-    """The planned way up at a frame: figures at its key postures, the way of the hips, crosses where limbs stand.
-
-    None where there is no such plan.
-    """
+    """The planned way up, or None: figures at its key postures, the way of the hips, crosses where limbs stand."""
     parts, record = obj.active_ragdoll.parts, records.record_of(obj, scene.frame_current)
     passage = record.passage(scene.frame_current) if record is not None else None
     if passage is None or passage.planned is None or not passage.keys:
