@@ -22,11 +22,6 @@ HUMAN = 1.8  # [m] positions are also given as if the character were this tall
 class Meter:
     """Collects figures of a scene's run, frame by frame.
 
-        meter = Meter(scene)
-        for frame in simulate.frames(scene):
-            meter.after_frame()
-        print(meter.summary())
-
     It compares `Run.wanted` (where the animation has the bodies) with the bodies and bones as shown. Frames that come
     from a cache have no run and are not measured. Muted (baked) characters are left out.
     """

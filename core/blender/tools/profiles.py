@@ -185,9 +185,8 @@ def _to_the_same_rig(settings, inside, frame) -> dict:
     if inside is None or "joint_rotation" not in settings or not np.isfinite(frame).all():
         return settings
     here = _joint(frame, inside)
-    if quaternion.angle_between(quaternion.normalize(settings["joint_rotation"]), here) <= SAME_FRAME:
-        return settings
-    return settings | {"joint_rotation": here.tolist()}
+    turned = quaternion.angle_between(quaternion.normalize(settings["joint_rotation"]), here) > SAME_FRAME
+    return settings | {"joint_rotation": here.tolist()} if turned else settings
 
 
 def _to_another_rig(settings, inside, frame) -> dict:
