@@ -9,21 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import quaternion
+from .pose import decompose_matrices
 
 
 def decompose(matrix_basis: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     """Locations [f, bones, 3], rotations and scales [f, bones, 3] of bones' basis matrices [f, bones, 4, 4].
 
-    The rotations are quaternions (w, x, y, z) without sign flips between frames [f, bones, 4]. Mirrored matrices get
-    three negative scales, as in Blender's own decomposition. Shear, which the three cannot express, is lost.
+    The rotations are quaternions (w, x, y, z) without sign flips between frames [f, bones, 4], see
+    `pose.decompose_matrices` for mirrored and sheared matrices.
     """
-    matrices = np.asarray(matrix_basis, dtype=np.float64)
-    axes = matrices[..., :3, :3]
-    scale = np.sqrt(np.einsum("...ij,...ij->...j", axes, axes))
-    mirrored = np.einsum("...i,...i->...", np.cross(axes[..., 0], axes[..., 1]), axes[..., 2]) < 0.0
-    scale[mirrored] *= -1.0
-    rotation = quaternion.from_matrix(axes / np.where(scale == 0.0, 1.0, scale)[..., None, :])
-    return matrices[..., :3, 3], quaternion.ensure_continuity(rotation), scale
+    location, rotation, scale = decompose_matrices(matrix_basis)
+    return location, quaternion.ensure_continuity(rotation), scale
 
 
 def _euler_axes(order: str) -> tuple[int, int, int, float]:

@@ -295,8 +295,5 @@ def ensure_continuity(q: ArrayLike) -> np.ndarray:
     The rotations stay the same, the first frame's signs too. Do this before interpolating or writing keys.
     """
     q = np.asarray(q, dtype=float)
-    if len(q) < 2:
-        return q.copy()
-    flips = np.where(np.sum(q[1:] * q[:-1], axis=-1) < 0, -1, 1)
-    signs = np.concatenate([np.ones_like(flips[:1]), np.cumprod(flips, axis=0)])
-    return q * signs[..., None]
+    flips = np.sum(q * np.concatenate([q[:1], q[:-1]]), axis=-1) < 0
+    return q * np.where(np.cumsum(flips, axis=0) % 2, -1.0, 1.0)[..., None]

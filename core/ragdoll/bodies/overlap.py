@@ -384,16 +384,11 @@ def _least_harm(shapes, i, j, amount, direction, full, smallest, twins, normal, 
     cores = _Cores([shapes[i], shapes[j]])
     pair = np.array([0]), np.array([1])
     depth = float(cores.overlap(*pair, direction[None, None])[0, 0])
-    tried = [direction]
-    twin = int(twins[i]) == j
-    if twin:  # each stays on its side of the mirror plane
-        tried = [normal if normal @ direction > 0.0 else -normal]
-    for body in () if twin else (i, j):
-        axis = shapes[body].axes[:, 2]
-        tried.append(axis if axis @ direction > 0.0 else -axis)
+    twin = int(twins[i]) == j  # each stays on its side of the mirror plane
+    ways = [normal] if twin else [direction, shapes[i].axes[:, 2], shapes[j].axes[:, 2]]
     before = {body: left(body, Smaller(shapes[body].volume(), shapes[body])) for body in (i, j)}
     found = []
-    for way in tried:
+    for way in (way if way @ direction > 0.0 else -way for way in ways):
         needed = float(cores.overlap(*pair, way[None, None])[0, 0]) - depth + amount
         if needed > 4.0 * amount and not twin:
             continue

@@ -134,14 +134,15 @@ class _Planner:
 
     def __init__(self, heads, tails, rotations, parents, simulated, kinds, skin, coverage, hung, led) -> None:
         self.heads, self.tails, self.rotations, self.bone_parents = heads, tails, rotations, parents
-        self.kinds, self.skin = kinds, skin
+        self.skin = skin
         self.size = height(heads, tails, simulated)
         self.fit_settings = {"share": coverage, "smallest": SMALLEST * self.size}
         self._arrange(simulated, hung, led)
         places = self.heads[self.bones]
         self.normal, self.offset, twins = mirror.plane_of_joints(places, self.parents, self.size)
-        wanted = [self.kinds[bone] for bone in self.bones]  # bodies of different kinds are no mirror images
-        self.twins = np.where(np.array([wanted[i] == wanted[k] for i, k in enumerate(twins)], dtype=bool), twins, -1)
+        self.kinds = np.array([kinds[bone] for bone in self.bones], dtype=object)
+        self.fitted = np.where(self.kinds == COMPOUND, "AUTO", self.kinds)  # a compound begins as one shape
+        self.twins = np.where(self.kinds == self.kinds[twins], twins, -1)  # those of different kinds are no images
         self._find_ends(simulated)
 
     def _arrange(self, simulated, hung, led) -> None:
@@ -215,7 +216,7 @@ class _Planner:
             return shape
         settings = {"weights": weights, **self.fit_settings}
         shape = self._fitted(i, shape, points, settings)
-        kind, carried = self.kinds[self.bones[i]], np.flatnonzero(self.owner == i)
+        kind, carried = self.kinds[i], np.flatnonzero(self.owner == i)
         # A body in the mirror plane, whose parts would have to mirror, becomes a compound by hand only.
         may_split = kind == COMPOUND or (kind == "AUTO" and self.twins[i] != i)
         if self.own_vertices[i] is None or len(carried) < 2 or not may_split:
@@ -224,25 +225,20 @@ class _Planner:
         trees = list(self.below[carried[1:]])
         return fitting.split(shape, points, weights, held_by, trees, forced=kind == COMPOUND, **self.fit_settings)
 
-    def _wanted(self, i) -> str:
-        """The kind that a shape is fitted as; a compound begins as one shape."""
-        kind = self.kinds[self.bones[i]]
-        return "AUTO" if kind == COMPOUND else kind
-
     def _from_joints(self, i, has_vertices) -> Shape:
         """A limb from its joint to its end, as thick as its depth in the skeleton lets expect; a box at a fork."""
         bone = self.bones[i]
         below = float(self.depth[bone] - self.depth[self.bones].min())
         radius = self.size * max(RADIUS_MIN, RADIUS_AT_ROOT - RADIUS_PER_DEPTH * below**1.1)
-        if len(self.children[i]) > 1 and (self.kinds[bone] == "AUTO" or has_vertices):
+        if len(self.children[i]) > 1 and (self.kinds[i] == "AUTO" or has_vertices):
             return fork(self.heads[bone], np.array(self.children[i]), self.rotations[bone], radius)
         smallest = self.fit_settings["smallest"]
-        return limb(self.heads[bone], self.ends[i], self.rotations[bone], radius, self._wanted(i), smallest)
+        return limb(self.heads[bone], self.ends[i], self.rotations[bone], radius, self.fitted[i], smallest)
 
     def _fitted(self, i, shape, points, settings) -> Shape:
         """The shape fitted to vertices along the limb."""
         along = shape.axes if self.twins[i] != i else _in_plane(shape.axes, self.normal)
-        shape = fitting.fit(points, along, self._wanted(i), **settings)
+        shape = fitting.fit(points, along, self.fitted[i], **settings)
         # Where no single limb gives the direction, a box along the armature's own axes may fit better.
         if len(self.children[i]) != 1 and shape.kind == BOX:
             upright = fitting.fit(points, _nearest_turn(np.eye(3), along), BOX, **settings)
@@ -381,9 +377,7 @@ def end_of(bone, children, merged, heads, tails, rotations, parents, vertices) -
 def frame(z, bone_rotation):
     """A rotation with the given z; x follows the bone's x, or its z where the limb lies along x."""
     z = z / np.linalg.norm(z)
-    x = bone_rotation[:, 0]
-    if abs(x @ z) > 0.9:
-        x = bone_rotation[:, 2]
+    x = bone_rotation[:, 2 if abs(bone_rotation[:, 0] @ z) > 0.9 else 0]
     x = x - z * (x @ z)
     x /= np.linalg.norm(x)
     return np.stack([x, np.cross(z, x), z], axis=1)
@@ -418,10 +412,7 @@ def fork(head, children, bone_rotation, radius) -> Shape:
     _u, size, directions = np.linalg.svd(lateral, full_matrices=False)
     axes = frame(z, bone_rotation)
     if size[0] > 0.1 * radius:
-        x = directions[0] - z * (directions[0] @ z)
-        x /= np.linalg.norm(x)
-        x = x if x @ axes[:, 0] >= 0.0 else -x
-        axes = np.stack([x, np.cross(z, x), z], axis=1)
+        axes = frame(z, directions.T if directions[0] @ axes[:, 0] >= 0.0 else -directions.T)
     local = points @ axes
     low, high = local.min(axis=0), local.max(axis=0)
     half = np.maximum((high - low) / 2.0 * 0.9, [0.8 * radius, 0.6 * radius, 0.5 * radius])

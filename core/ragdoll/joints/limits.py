@@ -64,7 +64,7 @@ def half_axes_of(lower, upper) -> np.ndarray:
 
 
 def ellipse_radius(half_axes: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """Largest swing [rad] about (cos direction, 0, sin direction) of a cone with `half_axes_of` its limits."""
+    """Largest swing [rad] about (cos direction, 0, sin direction) of a cone with `half_axes_of` its limits [4, ..]."""
     axes = np.maximum(half_axes, 1e-12)
     x, z = np.cos(direction), np.sin(direction)
     return 1.0 / np.hypot(x / np.where(x >= 0, axes[0], axes[1]), z / np.where(z >= 0, axes[2], axes[3]))
