@@ -290,7 +290,7 @@ def swing_twist(q: ArrayLike, axis: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ensure_continuity(q: ArrayLike) -> np.ndarray:
-    """Quaternions [frames, ..., 4] with signs chosen so that each is on the near side of the frame before.
+    """Quaternions [frames, ..., 4], or axes, with signs chosen so that each is on the near side of the frame before.
 
     The rotations stay the same, the first frame's signs too. Do this before interpolating or writing keys.
     """

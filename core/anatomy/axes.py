@@ -246,11 +246,10 @@ class Bind:
         own = unit(turn)
         if own is None:
             return JointFrame(_frame(expected, along), 0.0)
-        agrees = float(own @ expected)
         if role in (roles.FOREARM, roles.SHANK) or not human:
             share = np.clip((angle - BEND_NOTICED) / (BEND_TRUSTED - BEND_NOTICED), 0.0, 1.0)
             share = share * share * (3.0 - 2.0 * share)
-            if agrees > 0.0 or angle > BEND_CONTRADICTS:
+            if own @ expected > 0.0 or angle > BEND_CONTRADICTS:
                 expected = unit((1.0 - share) * expected + share * own)
         return JointFrame(_frame(expected, along), float(np.arctan2(turn @ expected, upper @ along)))
 

@@ -347,11 +347,12 @@ def settle_trunk(tree: Tree, words: list, sides: list, limbs: dict, found: Struc
     """
     legs = _first(tree, limbs, sides, (r.THIGH,))
     arms = _first(tree, limbs, sides, (r.CLAVICLE, r.UPPER_ARM, r.WING))
+    carrier = tree.meeting(*arms.values()) if len(arms) == 2 else -1  # of both arms
     roles, pelvis = _pelvis(tree, words, legs, found)
-    head = _head(tree, words, arms, found)
+    head = _head(tree, words, carrier, found)
     stop = tree.ancestors(pelvis)
     path = [row for row in takewhile(lambda row: row not in stop, tree.ancestors(head)) if row not in limbs][::-1]
-    _along(tree, words, roles, path, head, arms)
+    _along(tree, words, roles, path, head, arms, carrier)
     ahead = tree.heads[head] - tree.heads[path[0] if path else pelvis] if head >= 0 else np.zeros(3)
     on_path = {*path, *stop}
     for row in tree.rows:
@@ -384,14 +385,13 @@ def _pelvis(tree: Tree, words: list, legs: dict, found: Structure) -> tuple[dict
             pelvis = next(row for row in tree.children[pelvis] if row in tree.ancestors(meeting))
     roles[pelvis] = r.PELVIS
     for row in named:
-        if any(words[item] in (TRUNK, r.CHEST, r.NECK, r.HEAD) for item in tree.subtree(row)) or (
-            meeting in tree.subtree(row) and row in tree.subtree(pelvis)
-        ):
+        between = meeting in tree.subtree(row) and row in tree.subtree(pelvis)
+        if between or any(words[item] in (TRUNK, r.CHEST, r.NECK, r.HEAD) for item in tree.subtree(row)):
             roles[row] = r.PELVIS
     return roles, pelvis
 
 
-def _head(tree: Tree, words: list, arms: dict, found: Structure) -> int:
+def _head(tree: Tree, words: list, carrier: int, found: Structure) -> int:
     """The head's row: named so, else what carries jaw or eyes, else the last of neck or spine beyond the arms."""
     named = [row for row in tree.rows if words[row] == r.HEAD]
     if named:
@@ -400,9 +400,7 @@ def _head(tree: Tree, words: list, arms: dict, found: Structure) -> int:
     for row in tree.rows:
         if words[row] in (r.JAW, r.EYE) and tree.parent[row] >= 0:
             return int(tree.parent[row])
-    start = next((row for row in reversed(tree.rows) if words[row] == r.NECK), -1)
-    if start < 0:
-        start = tree.meeting(*arms.values()) if len(arms) == 2 else -1
+    start = next((row for row in reversed(tree.rows) if words[row] == r.NECK), carrier)
     if start < 0:
         return found.head
     row = start
@@ -411,11 +409,10 @@ def _head(tree: Tree, words: list, arms: dict, found: Structure) -> int:
     return found.head if row == start and words[start] != r.NECK else row
 
 
-def _along(tree: Tree, words: list, roles: dict, path: list, head: int, arms: dict) -> None:
+def _along(tree: Tree, words: list, roles: dict, path: list, head: int, arms: dict, carrier: int) -> None:
     """Spine, chest and neck along a path; a neck begins at a bone named so or beyond the arms."""
-    meeting = tree.meeting(*arms.values()) if len(arms) == 2 else -1
     shoulders = np.mean([tree.heads[row] for row in arms.values()], axis=0) if arms else None
-    carried = path.index(meeting) if meeting in path else -1
+    carried = path.index(carrier) if carrier in path else -1
     trunk: list = []
     for i, row in enumerate(path):
         if row in roles:

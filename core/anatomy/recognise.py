@@ -268,7 +268,7 @@ def _attach_ends(tree, roles: list, sides: list) -> list:
         if before >= 0 and loose and row not in tree.ancestors(before):
             tree.parent[row], tree.attached[row], moved = before, True, True
     if moved:
-        tree.sort()
+        tree.walk(tree.rows)
     return [row for row in tree.rows if tree.attached[row] and roles[row] not in (r.HELPER, r.GENERIC)]
 
 

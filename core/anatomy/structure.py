@@ -42,10 +42,10 @@ class Tree:
         self.attached = np.zeros(count, dtype=bool)
         chosen = np.flatnonzero(mask)
         self.size = float(np.ptp(self.heads[chosen], axis=0).max()) if len(chosen) else 0.0
-        self._walk(chosen)
+        self.walk(chosen)
         if sum(self.parent[i] < 0 for i in self.rows) > 1:
             self._attach(core)
-            self._walk(chosen)
+            self.walk(chosen)
         self.up = np.asarray(up, float)
         along = self.heads @ self.up
         self.ground = float(along.min()) if count else 0.0
@@ -55,13 +55,12 @@ class Tree:
         self.height = along - self.ground
         self.tall = float(self.height[chosen].max()) if len(chosen) else 0.0
 
-    def _walk(self, chosen) -> None:
-        """Order, children, ends and reaches for the present parents."""
+    def walk(self, chosen) -> None:
+        """Order, children, ends and reaches of the chosen rows for the present parents."""
         count = len(self.heads)
         self.children: list = [[] for _i in range(count)]
-        place = {int(row): k for k, row in enumerate(chosen)}
-        local = [place.get(int(self.parent[row]), -1) for row in chosen]
-        self.rows = [int(chosen[k]) for k in from_the_roots(local)]
+        wanted = {int(row) for row in chosen}
+        self.rows = [row for row in from_the_roots(self.parent) if row in wanted]
         for row in self.rows:
             if self.parent[row] >= 0:
                 self.children[self.parent[row]].append(row)
@@ -90,12 +89,9 @@ class Tree:
     def _attach(self, core: int) -> None:
         """Give all roots but that of the core's part, or else of the greatest, a parent by place, nearest first."""
         roots = [row for row in self.rows if self.parent[row] < 0]
-        part = {}
-        for row in self.rows:
-            part[row] = row if self.parent[row] < 0 else part[self.parent[row]]
-        rows = np.array(self.rows)
-        parts = np.array([part[row] for row in self.rows])
-        greatest = max(roots, key=lambda row: (row == part.get(core), self.count[row], self.reach[row]))
+        parts = np.array([self.ancestors(row)[-1] for row in self.rows])
+        its = self.ancestors(core)[-1] if core >= 0 else -1
+        greatest = max(roots, key=lambda row: (row == its, self.count[row], self.reach[row]))
         others = [row for row in roots if row != greatest]
         distance = self._distances(self.heads[others])
         joined = parts == greatest
@@ -106,7 +102,7 @@ class Tree:
             if reachable[which, bone] > FAR * self.size:
                 break
             row = others[waiting.pop(which)]
-            self.parent[row] = rows[bone]
+            self.parent[row] = self.rows[bone]
             self.attached[row] = True
             joined |= parts == row
 
@@ -128,10 +124,6 @@ class Tree:
     def _first_least(self, distances: np.ndarray) -> int:
         """Index of the least distance, the first of those that rounding makes differ."""
         return int(np.argmax(distances <= distances.min() + ROUNDING * self.size))
-
-    def sort(self) -> None:
-        """Bring `rows` and everything else in line with parents that were changed."""
-        self._walk(np.sort(self.rows))
 
     def ancestors(self, row: int) -> list:
         """The bone and all above it, upwards."""

@@ -160,11 +160,8 @@ class Wires:
         self._frames = np.concatenate([self._parent, self._child])
         self._local, self._owner, self._group = [], [], []
         # Normals of the faces at each body's edges, and how far their planes lie from its origin, for `outlined`.
-        sides, edges = (
-            np.concatenate([np.asarray(own, dtype=float).reshape(-1, 2, 3) for own in each])
-            for each in (figure.sides, figure.edges)
-        )
-        self._sides, self._planes = sides, np.einsum("kij,kj->ki", sides, edges[:, 0])
+        self._sides, edges = (np.concatenate(each, dtype=float) for each in (figure.sides, figure.edges))
+        self._planes = np.einsum("kij,kj->ki", self._sides, edges[:, 0])
         for i in range(count):
             self._add(figure.edges[i], i, i, i, BODY)
         for row, i in enumerate(self.joined):

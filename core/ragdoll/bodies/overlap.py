@@ -47,8 +47,7 @@ class _Cores:
         self.radii = np.array([radius for _points, radius in cores])
         self.centers = np.array([shape.center for shape in shapes])
         self.axes = np.array([shape.axes for shape in shapes])
-        reach = np.linalg.norm(self.points - self.centers[:, None], axis=2).max(axis=1)
-        self.reach = reach + self.radii
+        self.reach = np.linalg.norm(self.points - self.centers[:, None], axis=2).max(axis=1) + self.radii
 
     def moved(self, moves: np.ndarray) -> "_Cores":
         """The shapes in all of several poses, pose by pose, by the rigid motions [f, m, 4, 4]."""

@@ -170,17 +170,41 @@ class _Planner:
         ends = np.zeros((count, 3))
         for i, bone in enumerate(self.bones):
             carried = (self.ancestors == bone) & ~simulated
-            merged = np.concatenate([self.heads[carried], self.tails[carried]])
-            points = None if self.own_vertices[i] is None else self.own_vertices[i][0]
-            limbs = self.heads, self.tails, self.rotations, self.bone_parents
-            ends[i] = end_of(bone, self.children[i], merged, *limbs, points)
+            ends[i] = self._end_of(i, bone, np.concatenate([self.heads[carried], self.tails[carried]]))
         self.ends, vertices = ends, self.own_vertices
         if self.skin is not None:
             self.strongest = self.skin.strongest(self.owner, self.holder)
             beyond = self.skin.between(self.holder, share, self.heads[self.bones], ends, _joined(self.parents))
             pairs = zip(vertices, beyond, strict=True)
             vertices = [own and tuple(map(np.concatenate, zip(own, more, strict=True))) for own, more in pairs]
-        self.vertices = _mirrored_too(vertices, self.twins, self.normal, self.offset)
+        self.vertices = list(vertices)
+        for i, twin in enumerate(self.twins):  # with the mirror images of its twin's, so that both get the same shape
+            if twin >= 0 and vertices[twin] is not None:
+                points, weights = vertices[twin]
+                both = [*filter(None, [vertices[i]]), (mirror.reflect(points, self.normal, self.offset), weights)]
+                self.vertices[i] = tuple(map(np.concatenate, zip(*both, strict=True)))
+
+    def _end_of(self, i, bone, merged) -> np.ndarray:
+        """The far end of a limb: the child joint; else the mesh, the merged bones, the drawn tail, the parent."""
+        head, tail = self.heads[bone], self.tails[bone]
+        if self.children[i]:
+            return np.mean(self.children[i], axis=0)
+        reach = distance_to_parent(bone, self.heads, self.bone_parents)
+        if self.own_vertices[i] is not None and len(self.own_vertices[i][0]) >= FEWEST_POINTS:
+            ways = self.own_vertices[i][0] - head
+            middle = np.median(self.own_vertices[i][0], axis=0) - head
+            length = np.linalg.norm(middle)
+            if length > 1e-9:
+                return head + middle / length * float(np.percentile(ways @ (middle / length), 95))
+        if len(merged):
+            distance = np.linalg.norm(merged - head, axis=1)
+            far = int(np.argmax(distance))
+            if distance[far] > 1e-9 and (reach <= 0.0 or distance[far] <= 1.5 * reach):
+                return merged[far]
+        length = float(np.linalg.norm(tail - head))
+        if reach <= 0.0 or plausible(length, reach, extent(self.heads)):
+            return tail
+        return head + ((tail - head) / length if length > 1e-9 else self.rotations[bone][:, 1]) * 0.5 * reach
 
     def plan(self) -> BodyPlan:
         """A shape for each body, made smaller where strangers overlap."""
@@ -241,7 +265,9 @@ class _Planner:
         shape = fitting.fit(points, along, self.fitted[i], **settings)
         # Where no single limb gives the direction, a box along the armature's own axes may fit better.
         if len(self.children[i]) != 1 and shape.kind == BOX:
-            upright = fitting.fit(points, _nearest_turn(np.eye(3), along), BOX, **settings)
+            z = int(np.argmax(np.abs(along[:, 2])))  # the one nearest to the limb
+            turn = frame(np.eye(3)[z] * (np.sign(along[z, 2]) or 1.0), np.eye(3))
+            upright = fitting.fit(points, turn, BOX, **settings)
             shape = upright if upright.volume() < UPRIGHT_WINS * shape.volume() else shape
         return shape
 
@@ -254,17 +280,6 @@ def _joined(parents) -> np.ndarray:
     return (result | result.T)[:-1, :-1]
 
 
-def _mirrored_too(vertices, twins, normal, offset):
-    """Vertices and weights of every body with the mirror images of its twin's, so that both get the same shape."""
-    result = list(vertices)
-    for i, twin in enumerate(twins):
-        if twin >= 0 and vertices[twin] is not None:
-            points, weights = vertices[twin]
-            both = [*filter(None, [vertices[i]]), (mirror.reflect(points, normal, offset), weights)]
-            result[i] = tuple(map(np.concatenate, zip(*both, strict=True)))
-    return result
-
-
 def _in_plane(axes, normal):
     """The frame of a body in the mirror plane: its z in the plane or across it, another axis across it."""
     z = axes[:, 2]
@@ -273,13 +288,6 @@ def _in_plane(axes, normal):
     z = z - normal * (z @ normal)
     z /= np.linalg.norm(z)
     return np.stack([normal, np.cross(z, normal), z], axis=1)
-
-
-def _nearest_turn(axes, wanted):
-    """The armature's axes [3, 3] in the order in which their z and x lie nearest to a frame's."""
-    match = axes.T @ wanted
-    z = int(np.argmax(np.abs(match[:, 2])))
-    return frame(axes[:, z] * (np.sign(match[z, 2]) or 1.0), axes)
 
 
 # ---- one tree -------------------------------------------------------------------------------------------------------
@@ -347,31 +355,6 @@ def distance_to_parent(bone, heads, parents):
     """To the nearest ancestor whose joint lies elsewhere; 0 when there is none."""
     above = (float(np.linalg.norm(heads[bone] - heads[row])) for row in path_to_root(parents, bone)[1:])
     return next((distance for distance in above if distance > 1e-9), 0.0)
-
-
-def end_of(bone, children, merged, heads, tails, rotations, parents, vertices) -> np.ndarray:
-    """The far end of a limb: the child joint; else the mesh, the merged bones, the drawn tail, the parent."""
-    head = heads[bone]
-    if children:
-        return np.mean(children, axis=0)
-    reach = distance_to_parent(bone, heads, parents)
-    if vertices is not None and len(vertices) >= FEWEST_POINTS:
-        middle = np.median(vertices, axis=0) - head
-        length = np.linalg.norm(middle)
-        if length > 1e-9:
-            along = (vertices - head) @ (middle / length)
-            return head + middle / length * float(np.percentile(along, 95))
-    drawn = tails[bone] - head
-    length = float(np.linalg.norm(drawn))
-    if len(merged):
-        distance = np.linalg.norm(merged - head, axis=1)
-        far = int(np.argmax(distance))
-        if distance[far] > 1e-9 and (reach <= 0.0 or distance[far] <= 1.5 * reach):
-            return merged[far]
-    if reach <= 0.0 or plausible(length, reach, extent(heads)):
-        return tails[bone]
-    direction = drawn / length if length > 1e-9 else rotations[bone][:, 1]
-    return head + direction * 0.5 * reach
 
 
 def frame(z, bone_rotation):

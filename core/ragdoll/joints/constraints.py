@@ -189,8 +189,7 @@ def plan_cone(lower, upper) -> list[ConstraintSpec]:
 def _choose_turns(ratio, usable, half_axes, most: int) -> list[int]:
     """Steps by which the Empties are turned, the first being the one that also limits the twist."""
     # Along the ellipse's axes the twist is exact, so the first Empty prefers them, the wider swing as longitude.
-    wide_z = max(half_axes[2:]) > max(half_axes[:2])
-    aligned = [_QUARTER, 0] if wide_z else [0, _QUARTER]
+    aligned = [_QUARTER, 0] if max(half_axes[2:]) > max(half_axes[:2]) else [0, _QUARTER]
     firsts = [i for i in aligned if usable[i]][:1]
     if not firsts:
         firsts = [int(i) for i in np.flatnonzero(usable)[:: _QUARTER // 4]] or aligned[:1]

@@ -42,8 +42,7 @@ def checked_limits(limit_min, limit_max) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(f"limits must be finite, got {lower.tolist()} and {upper.tolist()}")
     if (lower > upper).any():
         i = int(np.argmax(lower > upper))
-        values = f"{lower[i]:g} > {upper[i]:g} rad for {'XYZ'[i]}"
-        raise ValueError(f"limit_min must not exceed limit_max, got {values}")
+        raise ValueError(f"limit_min must not exceed limit_max, got {lower[i]:g} > {upper[i]:g} rad for {'XYZ'[i]}")
     return lower, upper
 
 
