@@ -129,6 +129,7 @@ def props(layout, data, *names: str | bool, **options) -> None:
         row.prop(data, f"use_{name}", text="")
         value = row.row(align=True)
         value.active = getattr(data, name) != 0.0
+        value.scale_x = 1.25  # for "0 m/s"
         value.prop(data, name, **options | {"text": ""})
         if not value.active:
             row.label(text=said.zero)

@@ -87,7 +87,8 @@ _declared: dict = {}  # by the identity of Blender's part of a declaration, whic
 
 def _declare(maker: str, name=None, description=None, default=None, override=("LIBRARY_OVERRIDABLE",), **more):
     """A property of Blender's; `more`: fields of `Declared` and Blender's arguments. None is left to Blender."""
-    said = Declared(name or "", **{field.name: more.pop(field.name) for field in fields(Declared) if field.name in more})
+    ours = {field.name: more.pop(field.name) for field in fields(Declared) if field.name in more}
+    said = Declared(name or "", **ours)
     arguments = {"name": name, "description": description, "default": default, "override": set(override)}
     options = {"ANIMATABLE"} if said.keyed else {"SKIP_SAVE"} if said.kind == DERIVED else set()
     arguments |= {"options": options, "update": said.needs and said.needs.update}

@@ -24,7 +24,7 @@ STATES = (
     ("LIVE", "Live", "The frame shown is simulated", "PLAY"),
     ("CACHED", "Cached", "The simulated range is kept in a baked cache", "FILE_CACHE"),
     ("BAKED", "Baked", "The result is in keyframes; the ragdoll is muted", "ACTION"),
-    ("BROKEN", "Broken", "Interrupted in mid-shot; starts again from the shot's first frame", "ERROR"),
+    ("BROKEN", "Interrupted", "Interrupted in mid-shot; starts again from the shot's first frame", "FILE_REFRESH"),
     ("ELSEWHERE", "Elsewhere", "Its ragdoll is in another scene; here it shows its animation", "SCENE_DATA"),
 )
 DRIVE_SPACES = (
