@@ -74,8 +74,7 @@ _SMALL = (HELPER, TWIST, EYE, EAR, FINGER, THUMB, TOE)
 
 
 def main_bones(anatomy: Anatomy, parents, deform=None, heads=None) -> np.ndarray:
-    """Which bones [n] have a body of their own in a ragdoll of main bodies; all others move with the
-    nearest one above.
+    """Which bones [n] have a body of their own in a ragdoll of main bodies; all others move with the nearest one above.
 
     Args:
         parents: index of each bone's parent, -1 at roots [n].

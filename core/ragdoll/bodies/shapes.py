@@ -141,7 +141,7 @@ class _Planner:
         places = self.heads[self.bones]
         self.normal, self.offset, twins = mirror.plane_of_joints(places, self.parents, self.size)
         self.kinds = np.array([kinds[bone] for bone in self.bones], dtype=object)
-        self.fitted = np.where(self.kinds == COMPOUND, "AUTO", self.kinds)  # a compound begins as one shape
+        self.fit_kinds = np.where(self.kinds == COMPOUND, "AUTO", self.kinds)  # a compound begins as one shape
         self.twins = np.where(self.kinds == self.kinds[twins], twins, -1)  # those of different kinds are no images
         self._find_ends(simulated)
 
@@ -257,12 +257,12 @@ class _Planner:
         if len(self.children[i]) > 1 and (self.kinds[i] == "AUTO" or has_vertices):
             return fork(self.heads[bone], np.array(self.children[i]), self.rotations[bone], radius)
         smallest = self.fit_settings["smallest"]
-        return limb(self.heads[bone], self.ends[i], self.rotations[bone], radius, self.fitted[i], smallest)
+        return limb(self.heads[bone], self.ends[i], self.rotations[bone], radius, self.fit_kinds[i], smallest)
 
     def _fitted(self, i, shape, points, settings) -> Shape:
         """The shape fitted to vertices along the limb."""
         along = shape.axes if self.twins[i] != i else _in_plane(shape.axes, self.normal)
-        shape = fitting.fit(points, along, self.fitted[i], **settings)
+        shape = fitting.fit(points, along, self.fit_kinds[i], **settings)
         # Where no single limb gives the direction, a box along the armature's own axes may fit better.
         if len(self.children[i]) != 1 and shape.kind == BOX:
             z = int(np.argmax(np.abs(along[:, 2])))  # the one nearest to the limb
