@@ -87,11 +87,12 @@ class ACTIVE_RAGDOLL_OT_add_layer(Unbaked, bpy.types.Operator):
     def act(self, context, obj):
         scene = scene_of(obj, context)
         if self.source == "ACTION":
-            layer = stack_edits.add_clip_layer(obj, scene)
-        elif self.source == "CURRENT_POSE":
-            layer = stack_edits.add_pose_layer(obj, scene, stack_edits.pose_action(obj, f"{obj.name} Pose"))
-        elif self.source == "POSE_ASSET":
-            layer = stack_edits.add_pose_layer(obj, scene, self._pose_asset(context))
+            action, slot = stack_edits.current_action(obj)
+            layer = stack_edits.add_layer(obj, scene, "CLIP", "", action, slot)
+        elif self.source in ("CURRENT_POSE", "POSE_ASSET"):
+            posed = self.source == "CURRENT_POSE"
+            action = stack_edits.pose_action(obj, f"{obj.name} Pose") if posed else self._pose_asset(context)
+            layer = stack_edits.add_layer(obj, scene, "POSE", "", action)
         elif (space := active_space(obj)) is None:
             raise RagdollError("Add a blend space first, and give it samples")
         else:
@@ -128,8 +129,7 @@ class ACTIVE_RAGDOLL_OT_move_layer(OfLayer, bpy.types.Operator):
     step: whole("Step", None, 1, min=-1, max=1)
 
     def act(self, _context, obj):
-        place = lists.active_index(obj.active_ragdoll, "layers")
-        lists.move_item(obj.active_ragdoll, "layers", place, place + self.step)
+        stack_edits.edit_list(obj.active_ragdoll, "layers", "MOVE", self.step)
 
 
 class ACTIVE_RAGDOLL_OT_make_additive(Unbaked, bpy.types.Operator):
