@@ -42,20 +42,23 @@ class Falling:
         self.feet = feet if len(feet) else _rows(settings, begin, SHANK)
         known = record["facing"] and len(self.trunk)
         self.trunk = self.trunk if known else np.array([begin])
-        self.facing = np.array(record["facing"])[self.trunk - begin] if known else None
+        masses = run.masses[self.trunk]
+        self.shares, self.facing = masses / masses.sum(), None
+        if known:  # forward and left in the bodies' axes, by their shares [t, 2, 3]
+            facing = np.array(record["facing"])[self.trunk - begin] @ run.offsets[self.trunk, :3, :3]
+            self.facing = facing * (self.shares[:, None] * run.handedness[self.trunk])[:, :, None]
         self.corners = np.array([character.bodies.objects[int(row) - begin].bound_box for row in self.trunk])
 
     def step(self, run, solids, gravity: np.ndarray, reflexes: bool, seconds: float) -> None:
         """After a frame is shown: the fall until the next one. solids: see `_bounded`."""
         rows, body, height = self.trunk, run.body, self.character.height
-        shares = run.masses[rows] / run.masses[rows].sum()
         pull = math.hypot(*gravity)
         falls = pull > 0.0 and not self.fall.touched
         clearance = self._clearance(run, solids(), gravity / pull) - MARGIN * height if falls else np.inf
-        place = shares @ body[rows, :3, 3]
-        feet = body[self.feet, :3, 3].mean(axis=0) if len(self.feet) else place
-        velocity = np.zeros(3) if run.velocity is None else shares @ run.velocity[rows]
-        found = tone.Trunk(place - feet, velocity, self._axes(run, shares), clearance, height, gravity)
+        place = self.shares @ body[rows, :3, 3]
+        feet = np.add.reduce(body[self.feet, :3, 3]) / len(self.feet) if len(self.feet) else place
+        velocity = np.zeros(3) if run.velocity is None else self.shares @ run.velocity[rows]
+        found = tone.Trunk(place - feet, velocity, self._axes(run), clearance, height, gravity)
         self.fall = tone.step(self.fall, found, reflexes, seconds)
 
     def _clearance(self, run, solids: tuple, down: np.ndarray) -> float:
@@ -71,15 +74,13 @@ class Falling:
                 ways.append(float((found[0] - starts[row]) @ down - sizes[row]))
         return min(ways)
 
-    def _axes(self, run, shares) -> np.ndarray | None:
+    def _axes(self, run) -> np.ndarray | None:
         if self.facing is None:
             return None
-        turns = run.body[self.trunk, :3, :3] @ run.offsets[self.trunk, :3, :3].transpose(0, 2, 1)
-        each = np.einsum("tij,taj->tai", turns, self.facing) * run.handedness[self.trunk][:, :, None]
-        forward, left = np.einsum("t,tai->ai", shares, each)
-        forward /= max(float(np.linalg.norm(forward)), 1e-9)
-        left = left - forward * float(left @ forward)
-        return np.array([forward, left / max(float(np.linalg.norm(left)), 1e-9)])
+        forward, left = np.einsum("tij,taj->ai", run.body[self.trunk, :3, :3], self.facing)
+        forward /= max(math.hypot(*forward), 1e-9)
+        left -= forward * float(left @ forward)
+        return np.array([forward, left / max(math.hypot(*left), 1e-9)])
 
 
 class Tone(Effect):

@@ -74,11 +74,11 @@ def pace(size: float, gravity: float) -> float:
 
 def step(fall: Fall, found: Trunk, reflexes: bool, seconds: float) -> Fall:
     """The fall some seconds later, from what was measured at their end."""
-    pull = float(np.linalg.norm(found.gravity))
+    pull = math.hypot(*found.gravity)
     scale = pace(found.size, pull)
     passed, slow = seconds / scale, scale * HEIGHT / found.size  # speeds of this character, as of a man
     down = found.gravity / pull if pull > 0.0 else np.zeros(3)
-    sinks, speed = float(found.velocity @ down) * slow, float(np.linalg.norm(found.velocity)) * slow
+    sinks, speed = float(found.velocity @ down) * slow, math.hypot(*found.velocity) * slow
     touched = fall.touched or found.clearance <= 0.0
     ends = touched or (fall.clock >= LATEST and sinks < STILL_FALLING)
     holds_on = reflexes and speed > TUMBLING  # down the stairs
