@@ -97,8 +97,8 @@ def _shares(found: Trunk, down: np.ndarray, pull: float, scale: float) -> np.nda
         return result
     forward, left = found.axes
     way = found.lean + found.velocity * math.sqrt(found.size / (2.0 * pull))
-    # The trunk raised upright on the shortest arc says what is ahead of it, also when it looks at the floor. That arc is
-    # two mirrorings: a vector a at a right angle to the trunk comes to a - (a . up) / (1 + trunk . up) (trunk + up).
+    # The trunk raised upright on the shortest arc says what is ahead of it, also when it looks at the floor. That turns
+    # a vector a at a right angle to the trunk into a - (a . up) / (1 + trunk . up) (trunk + up), as two mirrorings do.
     trunk = quaternion.cross(forward, left)
     both = way @ (trunk - down) / max(1.0 - float(trunk @ down), 1e-12)
     ahead, aside = (float(way @ axis + (axis @ down) * both) for axis in (forward, left))
@@ -130,7 +130,8 @@ def target(falls: list, of: np.ndarray, start: np.ndarray, postures: tuple, lyin
         of: to which of the falls each joint belongs [k].
     """
     known, turns = postures
-    settled, faded = (np.array(each) for each in zip(*((f.settled, float(smooth_step(f.faded / FADES))) for f in falls)))
+    settled = np.array([fall.settled for fall in falls])
+    faded = smooth_step(np.array([fall.faded for fall in falls]) / FADES)
     shares = np.array([fall.shares for fall in falls])
     mixed = quaternion.normalize(np.einsum("kp,pkj->kj", shares[of[known]], turns))
     result = start.copy()
