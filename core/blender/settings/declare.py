@@ -87,7 +87,8 @@ _declared: dict = {}  # by the identity of Blender's part of a declaration, whic
 
 def _declare(maker: str, name=None, description=None, default=None, override=("LIBRARY_OVERRIDABLE",), **more):
     """A property of Blender's; `more`: fields of `Declared` and Blender's arguments. None is left to Blender."""
-    said = Declared(name or "", **{field.name: more.pop(field.name) for field in fields(Declared) if field.name in more})
+    ours = {field.name: more.pop(field.name) for field in fields(Declared) if field.name in more}
+    said = Declared(name or "", **ours)
     arguments = {"name": name, "description": description, "default": default, "override": set(override)}
     options = {"ANIMATABLE"} if said.keyed else {"SKIP_SAVE"} if said.kind == DERIVED else set()
     arguments |= {"options": options, "update": said.needs and said.needs.update}
@@ -170,11 +171,7 @@ row = partial(whole, kind=INTERFACE)  # which row a list shows
 
 
 def record(what, description=None, of: str = RAGDOLL):
-    """Something that was made or found, to be used and taken away again.
-
-    Args:
-        what: bool, int, float, str, or the type of a data-block. of: what it belongs to.
-    """
+    """A value or data-block, by its type, that was made or found for `of`, to be used and taken away again."""
     declare = {bool: flag, int: whole, float: number, str: text}.get(what) or partial(block, type=what)
     return declare(None, description, kind=RECORD, group=of)
 
@@ -206,11 +203,7 @@ def declare_in(part: type, made: dict) -> None:
 # ---- asking ---------------------------------------------------------------------------------------------------------
 @cache
 def declarations(kind: type, /) -> dict[str, Declared]:
-    """What the declarations of a property group say, by name, those of its bases first.
-
-    Args:
-        kind: its class, such as `type(obj.active_ragdoll)`.
-    """
+    """What the declarations of a property group say, given its class, by name, those of its bases first."""
     found = {}
     for base in reversed(kind.__mro__):
         for name, made in inspect.get_annotations(base).items():
