@@ -301,9 +301,7 @@ def _clipped(shape, direction, level):
     return from_hull(cut, shape.center, shape.axes)
 
 
-def separate(
-    shapes: list, first, second, *, gap: float, may_overlap, twins=None, normal=None, offset: float = 0.0, points=None
-) -> list:
+def separate(shapes, first, second, *, gap, may_overlap, twins=None, normal=None, offset=0.0, points=None) -> list:
     """Shrink bodies until none of the pairs overlaps; `shapes` is changed in place.
 
     The two of a pair give way so that the least is lost of their volumes and of the points that they cover, along the
