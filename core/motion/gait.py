@@ -108,10 +108,6 @@ def _mixed(a: complex, b: complex, share: float) -> complex:
 
 def moved(stride: Stride, turn: complex, shift: complex) -> Stride:
     """A stride elsewhere: turned about the vertical by a unit number, then shifted."""
-
-    def place(p: complex) -> complex:
-        return turn * p + shift
-
-    points = {name: place(getattr(stride, name)) for name in ("hip", "pressure")}
-    points |= {name: tuple(map(place, getattr(stride, name))) for name in ("ankles", "places", "hips")}
+    points = {name: turn * getattr(stride, name) + shift for name in ("hip", "pressure")}
+    points |= {name: tuple(turn * p + shift for p in getattr(stride, name)) for name in ("ankles", "places", "hips")}
     return replace(stride, heading=turn * stride.heading, **points)

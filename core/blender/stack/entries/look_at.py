@@ -254,11 +254,8 @@ class LookAts(ListKind):
             inner.prop(item, "target_point")
         else:
             object_fields(inner, item, "target", "target_bone")
-        inner.prop(item, "weight", slider=True)
-        inner = rows(layout)
-        props(inner, item, "blend_speed", "up_vector")
-        inner.prop(item, "comfort", slider=True)
-        props(inner, item, "behind_margin", "marks_reference")
+        inner.prop(item, "weight")
+        props(rows(layout), item, "blend_speed", "up_vector", "comfort", "behind_margin", "marks_reference")
 
 
 KIND = LookAts()
