@@ -151,12 +151,11 @@ def pushes(hit: Hit | Explosion, bodies: Bodies, begin: float, end: float, fps) 
 
 def _direction(hit: Hit, bodies: Bodies, row: int, arm) -> np.ndarray:
     """Unit vector [3], world; none where a target is reached."""
+    way = np.asarray(hit.direction, dtype=float)
     if hit.space == TOWARDS:
         way = np.asarray(hit.target, dtype=float) - bodies.centers[row] - arm
-    else:
-        way = np.asarray(hit.direction, dtype=float)
-        if hit.space == LOCAL:
-            way = quaternion.rotate(bodies.rotations[row], way)
+    elif hit.space == LOCAL:
+        way = quaternion.rotate(bodies.rotations[row], way)
     way = way / max(float(np.abs(way).max()), 1e-300)  # lengths near the ends of the range square badly
     return way / max(float(np.linalg.norm(way)), 1e-12)
 

@@ -371,7 +371,7 @@ def _separate(shapes, first, second, gap, may_overlap, twins, normal, offset, po
                 if twin >= 0 and twin != body:
                     shapes[twin] = shape.mirrored(normal, offset)
                 touched |= {body, twin}
-        active = active[[k for k in range(len(active)) if depth[k] > -0.5 * gap]]
+        active = active[depth > -0.5 * gap]
     depth, _direction = convex_depths(shapes, first, second)
     return [int(k) for k in np.flatnonzero(depth > 0.0)]
 
