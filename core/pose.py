@@ -24,9 +24,7 @@ from .errors import RagdollError
 from .skeleton import Skeleton
 
 
-def local_to_model(
-    skeleton: Skeleton, positions_ls: ArrayLike, rotations_ls: ArrayLike, scales_ls: ArrayLike
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def local_to_model(skeleton: Skeleton, positions_ls, rotations_ls, scales_ls) -> tuple[np.ndarray, ...]:
     """Model-space positions, rotations and scales of whole poses; see the module's text on scale.
 
     Positions are [..., n, 3] in level order, rotations [..., n, 4] unit quaternions (w, x, y, z), scales [..., n, 3].
