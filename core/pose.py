@@ -24,9 +24,7 @@ from .errors import RagdollError
 from .skeleton import Skeleton
 
 
-def local_to_model(
-    skeleton: Skeleton, positions_ls: ArrayLike, rotations_ls: ArrayLike, scales_ls: ArrayLike
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def local_to_model(skeleton: Skeleton, positions_ls, rotations_ls, scales_ls) -> tuple[np.ndarray, ...]:
     """Model-space positions, rotations and scales of whole poses; see the module's text on scale.
 
     Positions are [..., n, 3] in level order, rotations [..., n, 4] unit quaternions (w, x, y, z), scales [..., n, 3].
@@ -43,12 +41,14 @@ def local_to_model(
 
 def local_to_model_rotations(skeleton: Skeleton, rotations_ls: ArrayLike) -> np.ndarray:
     """Model-space rotations [..., n, 4] of local ones."""
-    rotations = np.asarray(rotations_ls, dtype=float)
-    if rotations.ndim == 2:
-        return _accumulate_one(skeleton, rotations)
-    model = rotations.copy()
+    model = np.array(rotations_ls, dtype=float)
+    if model.ndim == 2:  # a single pose: two numpy calls a level
+        factors, columns = quaternion.right_factors(model), model[:, :, None]
+        for above, level, parents in skeleton.level_steps:
+            np.matmul(factors[level], columns[above].take(parents, 0), out=columns[level])
+        return model
     for above, level, parents in skeleton.level_steps:
-        pair = model[..., above, :].take(parents, -2), rotations[..., level, :]
+        pair = model[..., above, :].take(parents, -2), model[..., level, :]
         product = quaternion.multiply_components(*(np.moveaxis(values, -1, 0) for values in pair))
         model[..., level, :] = quaternion.joined(product)
     return model
@@ -56,12 +56,10 @@ def local_to_model_rotations(skeleton: Skeleton, rotations_ls: ArrayLike) -> np.
 
 def model_to_local_rotations(skeleton: Skeleton, rotations_ms: ArrayLike) -> np.ndarray:
     """Local rotations [..., n, 4] of model-space ones."""
-    rotations = np.asarray(rotations_ms, dtype=float)
-    roots = skeleton.root_count
-    rotations_ls = rotations.copy()
+    rotations, roots = np.array(rotations_ms, dtype=float), skeleton.root_count
     parents = rotations.take(skeleton.parents[roots:], axis=-2)
-    rotations_ls[..., roots:, :] = quaternion.multiply(quaternion.conjugate(parents), rotations[..., roots:, :])
-    return rotations_ls
+    rotations[..., roots:, :] = quaternion.multiply(quaternion.conjugate(parents), rotations[..., roots:, :])
+    return rotations
 
 
 def local_to_model_matrices(skeleton: Skeleton, matrices_ls: ArrayLike) -> np.ndarray:
@@ -179,28 +177,25 @@ def _cross_first(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
+# The entries of a 3 x 3 matrix whose products make up its cofactors, column after column: first times second less
+# third times fourth.
+_COLUMN, _ROW = np.divmod(np.arange(9), 3)
+_MINORS = [3 * ((_ROW + i) % 3) + (_COLUMN + j) % 3 for i, j in ((1, 1), (2, 2), (2, 1), (1, 2))]
+
+
 def inverted(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Inverses of affine matrices [..., 4, 4] and the determinants of their linear parts [...]; 0: no inverse.
 
     By cofactors: for so small matrices ten times as quick as a general solver, and as exact unless they are nearly
     flat.
     """
-    x, y, z = (matrices[..., :3, i] for i in range(3))
-    cofactors = np.stack([quaternion.cross(y, z), quaternion.cross(z, x), quaternion.cross(x, y)], axis=-2)
-    determinants = np.sum(x * cofactors[..., 0, :], axis=-1)
+    entries = matrices[..., :3, :3].reshape(*matrices.shape[:-2], 9)
+    a, b, c, d = (entries.take(places, -1) for places in _MINORS)
+    cofactors = (a * b - c * d).reshape(*matrices.shape[:-2], 3, 3)
+    determinants = np.add.reduce(matrices[..., :3, 0] * cofactors[..., 0, :], axis=-1)
     linear = cofactors / np.where(determinants == 0, 1, determinants)[..., None, None]
     inverses = np.zeros_like(matrices)
     inverses[..., :3, :3] = linear
     inverses[..., :3, 3] = -np.matmul(linear, matrices[..., :3, 3, None])[..., 0]
     inverses[..., 3, 3] = 1
     return inverses, determinants
-
-
-def _accumulate_one(skeleton: Skeleton, rotations: np.ndarray) -> np.ndarray:
-    """Local to model rotations of a single pose, both [n, 4]: two numpy calls a level."""
-    factors = quaternion.right_factors(rotations)
-    model = rotations.copy()
-    columns = model[:, :, None]
-    for above, level, parents in skeleton.level_steps:
-        np.matmul(factors[level], columns[above].take(parents, 0), out=columns[level])
-    return model

@@ -161,7 +161,13 @@ def _bake(options) -> None:
     first, last = options.frames or shot
     # Before building, which looks at the animation of the shot.
     choose_range(scene, min(shot[0], first), max(shot[1], last))
-    _choose_drive(obj, options)
+    given = {"drive": options.drive, "drive_space": options.space}
+    for parameter in drives.parameters():
+        value = given[parameter.setting] = getattr(options, parameter.setting)
+        if value is not None:
+            parameter.check(f"'{obj.name}'", value)
+    for name, value in given.items():  # before building, which makes what the drive needs
+        _set(obj, name, value)
     built = _ragdoll_of(obj, scene, options)
     _set(obj, "rotation_weight", options.rotation)
     _set(obj, "translation_weight", options.translation)
@@ -181,18 +187,6 @@ def _bake(options) -> None:
     figures = reports.figures_of(obj, scene, built) | {"frames": [first, last]} | report
     reports.save(options.output)
     _report(options, figures | {"diagnosis": diagnosis})
-
-
-def _choose_drive(obj, options) -> None:
-    """Set the drive and its parameters; before building, which makes what the drive needs."""
-    given = {parameter: getattr(options, parameter.setting) for parameter in drives.parameters()}
-    for parameter, value in given.items():
-        if value is not None:
-            parameter.check(f"'{obj.name}'", value)
-    _set(obj, "drive", options.drive)
-    _set(obj, "drive_space", options.space)
-    for parameter, value in given.items():
-        _set(obj, parameter.setting, value)
 
 
 def _set(obj, name: str, value) -> None:
@@ -240,7 +234,7 @@ def _info(options) -> None:
             motion = "action '{}', frames {:.6g} to {:.6g}".format(action.name, *action.frame_range)
         if settings.is_ragdoll:
             weights = f"weights {settings.rotation_weight:.3g}/{settings.translation_weight:.3g}"
-            counts = f"{len(settings.parts)} bodies, {reports.joints(settings)} joints"
+            counts = f"{len(settings.parts)} bodies, {sum(bool(part.parent) for part in settings.parts)} joints"
             ragdoll = f"ragdoll {settings.state}, {counts}, {weights}"
         print(f"armature '{obj.name}': {len(obj.data.bones)} bones, {motion}, {ragdoll}")
         if settings.is_ragdoll:

@@ -40,16 +40,9 @@ GRAPH_ITEMS = (
     ("TRANSITION", "Transition", "A way from state to state"),
     ("CONDITION", "Condition", "When the active transition begins"),
 )
-
-
 HAS_LAYER = filled("layers", "Add a layer first")
 HAS_SPACE = filled("blend_spaces", "Add a blend space first")
 HAS_SAMPLE = requirement("Add a sample first", lambda obj: len(active_space(obj).samples))
-
-
-def active_layer(obj):
-    """The active layer of a character, None where there is none."""
-    return lists.active_item(obj.active_ragdoll, "layers")
 
 
 def active_space(obj):
@@ -92,22 +85,20 @@ class ACTIVE_RAGDOLL_OT_add_layer(Unbaked, bpy.types.Operator):
         self.layout.prop_search(self, "action", bpy.data, "actions")
 
     def act(self, context, obj):
-        layer = self._add(context, obj, scene_of(obj, context))
-        return f"Layer '{layer.name}' of '{obj.name}'"
-
-    def _add(self, context, obj, scene):
+        scene = scene_of(obj, context)
         if self.source == "ACTION":
-            return stack_edits.add_clip_layer(obj, scene)
-        if self.source == "CURRENT_POSE":
-            return stack_edits.add_pose_layer(obj, scene, stack_edits.pose_action(obj, f"{obj.name} Pose"))
-        if self.source == "POSE_ASSET":
-            return stack_edits.add_pose_layer(obj, scene, self._pose_asset(context))
-        space = active_space(obj)
-        if space is None:
+            action, slot = stack_edits.current_action(obj)
+            layer = stack_edits.add_layer(obj, scene, "CLIP", "", action, slot)
+        elif self.source in ("CURRENT_POSE", "POSE_ASSET"):
+            posed = self.source == "CURRENT_POSE"
+            action = stack_edits.pose_action(obj, f"{obj.name} Pose") if posed else self._pose_asset(context)
+            layer = stack_edits.add_layer(obj, scene, "POSE", "", action)
+        elif (space := active_space(obj)) is None:
             raise RagdollError("Add a blend space first, and give it samples")
-        layer = stack_edits.add_layer(obj, scene, self.source, space.name)
-        layer.blend_space = space.name
-        return layer
+        else:
+            layer = stack_edits.add_layer(obj, scene, self.source, space.name)
+            layer.blend_space = space.name
+        return f"Layer '{layer.name}' of '{obj.name}'"
 
     def _pose_asset(self, context):
         if self.action:
@@ -138,8 +129,7 @@ class ACTIVE_RAGDOLL_OT_move_layer(OfLayer, bpy.types.Operator):
     step: whole("Step", None, 1, min=-1, max=1)
 
     def act(self, _context, obj):
-        place = lists.active_index(obj.active_ragdoll, "layers")
-        lists.move_item(obj.active_ragdoll, "layers", place, place + self.step)
+        stack_edits.edit_list(obj.active_ragdoll, "layers", "MOVE", self.step)
 
 
 class ACTIVE_RAGDOLL_OT_make_additive(Unbaked, bpy.types.Operator):
@@ -150,17 +140,13 @@ class ACTIVE_RAGDOLL_OT_make_additive(Unbaked, bpy.types.Operator):
     base: choice("Base", BASES, "FIRST")
 
     def act(self, context, obj):
-        missing = (HAS_LAYER if self.what == "LAYER" else HAS_SPACE)(obj)
-        if missing:
+        of_layer = self.what == "LAYER"
+        if missing := (HAS_LAYER if of_layer else HAS_SPACE)(obj):
             raise RagdollError(missing)
-        if self.what == "LAYER":
-            chosen = [active_layer(obj)]
-            chosen[0].mode = f"ADDITIVE_{self.space}"
-        else:
-            chosen = list(active_space(obj).samples)
-            for sample in chosen:
-                sample.additive = self.space
+        chosen = [lists.active_item(obj.active_ragdoll, "layers")] if of_layer else active_space(obj).samples
+        name, value = ("mode", f"ADDITIVE_{self.space}") if of_layer else ("additive", self.space)
         for item in chosen:
+            setattr(item, name, value)
             item.base = "BIND" if self.base == "BIND" or item.action is None else "FRAME"
             if item.base == "FRAME":
                 first = self.base == "FIRST"
@@ -175,7 +161,7 @@ class ACTIVE_RAGDOLL_OT_mask_from_selected(OfLayer, bpy.types.Operator, label="M
         names = [bone.name for bone, chosen in zip(obj.data.bones, selected(obj), strict=True) if chosen]
         if not names:
             raise RagdollError("Select bones in pose mode first")
-        stack_edits.mask_bones(active_layer(obj), names)
+        stack_edits.mask_bones(lists.active_item(obj.active_ragdoll, "layers"), names)
         return f"Mask of {len(names)} bones"
 
 
@@ -186,7 +172,7 @@ class ACTIVE_RAGDOLL_OT_edit_layer_list(OfLayer, bpy.types.Operator, label="Edit
     do: choice("Do", (("ADD", "Add", ""), ("REMOVE", "Remove", "")))
 
     def act(self, context, obj):
-        layer = active_layer(obj)
+        layer = lists.active_item(obj.active_ragdoll, "layers")
         added = stack_edits.edit_list(layer, "poses" if self.items == "POSES" else "mask_bones", self.do)
         if added is not None and self.items == "POSES" and layer.action is not None:
             stack_edits.choose(added, layer.action, layer.slot)

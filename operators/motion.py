@@ -36,10 +36,11 @@ class ACTIVE_RAGDOLL_OT_setup_look_at(MotionOperator, bpy.types.Operator, label=
     )
 
     def act(self, context, obj):
-        made = stack_edits.set_up_look_at(obj, interface.scene_of(obj, context), self._target(context, obj))
-        feet = f", {len(made.feet)} feet held" if made.feet else ", no legs recognised"
-        notes = "".join(f"; {note}" for note in made.notes)
-        return f"'{obj.name}': {made.entries} bones look at '{made.target.name if made.target else ''}'{feet}{notes}"
+        scene, target = interface.scene_of(obj, context), self._target(context, obj)
+        chain, feet, notes = stack_edits.set_up_look_at(obj, scene, target)
+        held = f", {feet} feet held" if feet else ", no legs recognised"
+        told, name = "".join(f"; {note}" for note in notes), chain.target.name if chain.target else ""
+        return f"'{obj.name}': {len(chain.entries)} bones look at '{name}'{held}{told}"
 
     def _target(self, context, obj):
         if self.target:
@@ -63,9 +64,8 @@ class ACTIVE_RAGDOLL_OT_motion_add(MotionOperator, bpy.types.Operator, label="Ad
         return translated(f"Add: {entries.lists()[properties.what].description}")
 
     def act(self, context, obj):
-        bone = self.bone
-        if not bone and obj.mode == "POSE" and obj.data.bones.active is not None:
-            bone = obj.data.bones.active.name
+        active = obj.data.bones.active if obj.mode == "POSE" else None
+        bone = self.bone or getattr(active, "name", "")
         stack_edits.add(obj, interface.scene_of(obj, context), self.what, bone)
 
 
@@ -102,7 +102,8 @@ class ACTIVE_RAGDOLL_OT_find_look_at_axes(MotionOperator, bpy.types.Operator, la
     """Find the forward axes of the active chain anew from the bind pose, also those set by hand"""
 
     def act(self, _context, obj):
-        bones = stack_edits.list_of(obj, "entries")
+        chain = lists.active_item(obj.active_ragdoll, "look_at")
+        bones = () if chain is None else chain.entries
         if not bones:
             raise RagdollError(f"'{obj.name}' has no look-at entries")
         for entry in bones:
@@ -112,10 +113,6 @@ class ACTIVE_RAGDOLL_OT_find_look_at_axes(MotionOperator, bpy.types.Operator, la
 
 class WeightOperator(MotionOperator, requires=(interface.filled("look_at", "Add a look-at chain first"),)):
     """An event of the active chain at the current frame."""
-
-    def index(self, obj) -> int:
-        """Of the active chain."""
-        return lists.active_index(obj.active_ragdoll, "look_at")
 
 
 class Transition(WeightOperator):
@@ -127,8 +124,8 @@ class Transition(WeightOperator):
     )
 
     def act(self, _context, obj):
-        call = getattr(look_at_api, self.call)
-        if not call(obj, self.time, self.cancel_current_transition, self.index(obj)):
+        index = lists.active_index(obj.active_ragdoll, "look_at")
+        if not getattr(look_at_api, self.call)(obj, self.time, self.cancel_current_transition, index):
             return "Ignored: a transition is under way"
 
 
@@ -146,11 +143,11 @@ class ACTIVE_RAGDOLL_OT_set_look_at_weight(WeightOperator, bpy.types.Operator, l
     weight: share("Weight")
 
     def act(self, _context, obj):
-        look_at_api.set_look_at_weight(obj, self.weight, self.index(obj))
+        look_at_api.set_look_at_weight(obj, self.weight, lists.active_index(obj.active_ragdoll, "look_at"))
 
 
 class ACTIVE_RAGDOLL_OT_clear_look_at_events(WeightOperator, bpy.types.Operator, label="Clear Events"):
     """Forget the stored weights and transitions of the active chain"""
 
     def act(self, _context, obj):
-        look_at_api.clear_events(obj, self.index(obj))
+        look_at_api.clear_events(obj, lists.active_index(obj.active_ragdoll, "look_at"))

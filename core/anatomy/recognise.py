@@ -20,10 +20,8 @@ TELLING = 6  # names tell something when they name this many of the main bones
 GENERATED = 8  # so many bones with "DEF-" make a generated Rigify rig
 _MAIN = (r.PELVIS, r.HEAD, r.THIGH, r.SHANK, r.FOOT, r.UPPER_ARM, r.FOREARM, r.HAND)
 _FRONT = (r.UPPER_ARM, r.FOREARM, r.HAND, naming.ARM, naming.ELBOW, naming.WRIST)  # words for front legs alone
-_BEFORE = dict(zip((*r.ARM[2:], *r.LEG[1:]), (*r.ARM[1:3], *r.LEG[:3]), strict=True)) | {
-    r.FINGER: r.HAND,
-    r.THUMB: r.HAND,
-}
+_BEFORE = dict(zip((*r.ARM[2:], *r.LEG[1:]), (*r.ARM[1:3], *r.LEG[:3]), strict=True))
+_BEFORE |= {r.FINGER: r.HAND, r.THUMB: r.HAND}
 
 
 def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, ends=()) -> r.Anatomy:
@@ -46,11 +44,12 @@ def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, end
         raise RagdollError(f"bone '{names[int(np.argmax(bad))]}' stands nowhere: its joints are not numbers")
     read = naming.read(names)
     notes: list = []
-    body = _body(names, parents, read, deform)
     # What may carry a part of the mesh: by the bones' flags, in a generated rig by their names too.
     own = np.array(np.ones(len(read)) if deform is None else deform, dtype=bool)
-    if sum(name.deform for name in read) >= GENERATED:
+    generated = sum(name.deform for name in read) >= GENERATED
+    if generated:
         own &= np.array([name.deform for name in read], dtype=bool)
+    body = _body(names, parents, read, own if generated else deform, generated)
     led = _led(parents, read, body, ends)
     core = next((i for i, name in enumerate(read) if body[i] and name.meaning == r.PELVIS), -1)
     up = _upright(read, heads, np.asarray(up, dtype=float), body)
@@ -85,13 +84,12 @@ def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, end
 
 
 # ---- which bones may have a body ----------------------------------------------------------------------------------
-def _body(names: list, parents, read: list, deform) -> np.ndarray:
+def _body(names: list, parents, read: list, deform, generated: bool) -> np.ndarray:
     """Which bones [n] are neither controls nor helpers nor twist bones by their names and flags."""
     meanings = [name.meaning for name in read]
     mask = np.array([meaning not in (r.HELPER, r.TWIST, r.GENERIC) for meaning in meanings], dtype=bool)
-    if sum(name.deform for name in read) >= GENERATED:
-        mask &= np.array([name.deform for name in read], dtype=bool)
-        return mask & (np.asarray(deform, dtype=bool) if deform is not None else True)
+    if generated:
+        return mask & deform
     if deform is not None and np.any(deform):
         deform = np.asarray(deform, dtype=bool)
         taken = {(name.meaning, name.side) for name, flag in zip(read, deform, strict=True) if flag}
@@ -100,10 +98,8 @@ def _body(names: list, parents, read: list, deform) -> np.ndarray:
         mask &= deform | np.array(named, dtype=bool)
     # The plain leg bones of a MikuMikuDance model go where they have "D" twins with the weights.
     row = {name: i for i, name in enumerate(names)}
-    for i, name in enumerate(names):
-        plain = row.get(naming.followed(name)) if mask[i] else None
-        if plain is not None:
-            mask[plain] = False
+    plain = (row.get(naming.followed(names[i])) for i in np.flatnonzero(mask))
+    mask[[i for i in plain if i is not None]] = False
     # What hangs on a control and has no name of its own belongs to it.
     nearest = nearest_ancestors(parents, mask)
     below = np.zeros(len(names), dtype=bool)
@@ -270,7 +266,7 @@ def _attach_ends(tree, roles: list, sides: list) -> list:
         if before >= 0 and loose and row not in tree.ancestors(before):
             tree.parent[row], tree.attached[row], moved = before, True, True
     if moved:
-        tree.sort()
+        tree.walk(tree.rows)
     return [row for row in tree.rows if tree.attached[row] and roles[row] not in (r.HELPER, r.GENERIC)]
 
 
@@ -309,9 +305,8 @@ def _order(tree, roles: list, sides: list) -> np.ndarray:
     last: dict = {}
     for row in tree.rows:
         above = last.get(int(tree.parent[row]), {})
-        role = roles[row]
-        key = (role, sides[row])
-        if role not in (r.HELPER, r.GENERIC, r.TWIST):
+        key = roles[row], sides[row]
+        if key[0] not in (r.HELPER, r.GENERIC, r.TWIST):
             order[row] = above.get(key, -1) + 1
             above = {**above, key: int(order[row])}
         last[row] = above

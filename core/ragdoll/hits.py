@@ -151,12 +151,11 @@ def pushes(hit: Hit | Explosion, bodies: Bodies, begin: float, end: float, fps) 
 
 def _direction(hit: Hit, bodies: Bodies, row: int, arm) -> np.ndarray:
     """Unit vector [3], world; none where a target is reached."""
+    way = np.asarray(hit.direction, dtype=float)
     if hit.space == TOWARDS:
         way = np.asarray(hit.target, dtype=float) - bodies.centers[row] - arm
-    else:
-        way = np.asarray(hit.direction, dtype=float)
-        if hit.space == LOCAL:
-            way = quaternion.rotate(bodies.rotations[row], way)
+    elif hit.space == LOCAL:
+        way = quaternion.rotate(bodies.rotations[row], way)
     way = way / max(float(np.abs(way).max()), 1e-300)  # lengths near the ends of the range square badly
     return way / max(float(np.linalg.norm(way)), 1e-12)
 
@@ -182,11 +181,9 @@ def _push(hit, bodies: Bodies, row: int, part, impulse: float, direction, arm, t
         raise RagdollError(f"{title}: the body's motion would not be a number")
     most = bodies.fastest / speed if speed > 0.0 else np.inf
     kept = float(np.clip(impulse, -most, most))
-    warning = ""
-    if abs(impulse) > most and starts:
-        warning = f"{title}: {abs(impulse):g} N s cut down to {most:g}, {bodies.fastest:.0f} m/s at most"
+    cut = f"{title}: {abs(impulse):g} N s cut down to {most:g}, {bodies.fastest:.0f} m/s at most"
     whole = abs(kept) * float(np.linalg.norm(direction))
-    return Push(row, part * kept * direction, hit, whole, warning)
+    return Push(row, part * kept * direction, hit, whole, cut if starts and abs(impulse) > most else "")
 
 
 def speeds_felt(bodies, wanted, masses, before: dict | None, seconds: float, gravity) -> dict:
@@ -207,12 +204,10 @@ def speeds_felt(bodies, wanted, masses, before: dict | None, seconds: float, gra
         return result
     moved = (bodies - before["bodies"]) / seconds
     result["speed"] = float(np.linalg.norm(masses @ moved / masses.sum()))
-    away = moved - (wanted - before["wanted"]) / seconds
-    result["away"] = away
+    result["away"] = away = moved - (wanted - before["wanted"]) / seconds
     if before["away"] is not None:
         change = np.linalg.norm(away - before["away"], axis=-1)
-        fall = float(np.linalg.norm(gravity)) * seconds
-        result["hit"] = float(max(np.max(change) - fall, 0.0))
+        result["hit"] = float(max(np.max(change) - np.linalg.norm(gravity) * seconds, 0.0))
     return result
 
 
@@ -262,9 +257,7 @@ def felt(settings: Loosening, parents, body: int) -> np.ndarray:
     return np.maximum(way, settings.others)
 
 
-def loosened(
-    settings: Loosening, factors, blows, parents, begin: float, end: float, mass: float, size=1.8, gravity=9.81
-) -> np.ndarray:
+def loosened(settings: Loosening, factors, blows, parents, begin, end, mass, size=1.8, gravity=9.81) -> np.ndarray:
     """The factors [m] at time `end` from those at `begin`, all times in seconds.
 
     Raises RagdollError: an impulse that is no number; names the body's row and the moment.
@@ -291,17 +284,13 @@ def loosened(
                     factors = factors * np.exp(-shares[blow.body] * abs(blow.impulse))
             elif blow.begins <= start and stop <= blow.begins + blow.duration:
                 pull += shares[blow.body] * abs(blow.impulse) / blow.duration
-        factors = _regained(factors, settings.regain, pull, stop - start)
+        # The solution of ``df/dt = rate - pull f``, kept to 1 where it gets there.
+        course = pull * (stop - start)
+        # (1 - exp(-x)) / x, by its series where the quotient would be of two vanishing numbers
+        safe = np.where(course > 1e-6, course, 1.0)
+        mean = np.where(course > 1e-6, -np.expm1(-course) / safe, 1.0 - 0.5 * course)
+        factors = np.minimum(factors * np.exp(-course) + settings.regain * (stop - start) * mean, 1.0)
     return factors
-
-
-def _regained(factors, rate: float, pull, seconds: float) -> np.ndarray:
-    """Solution of ``df/dt = rate - pull f`` after some seconds, kept to 1 where it gets there."""
-    course = pull * seconds
-    # (1 - exp(-x)) / x, by its series where the quotient would be of two vanishing numbers
-    safe = np.where(course > 1e-6, course, 1.0)
-    mean = np.where(course > 1e-6, -np.expm1(-course) / safe, 1.0 - 0.5 * course)
-    return np.minimum(factors * np.exp(-course) + rate * seconds * mean, 1.0)
 
 
 # ---- placing hits by hand and showing them --------------------------------------------------------------------------
@@ -341,8 +330,7 @@ def nearest_box(point, matrices, halves) -> int:
     local = np.einsum("mji,mj->mi", matrices[:, :3, :3], np.asarray(point, dtype=float) - matrices[:, :3, 3])
     outside = np.linalg.norm(np.maximum(np.abs(local) - halves, 0.0), axis=1)
     depth = np.max(np.abs(local) / np.maximum(halves, 1e-12), axis=1)
-    inside = depth <= 1.0
-    return int(np.argmin(np.where(inside, depth - 2.0, outside)))
+    return int(np.argmin(np.where(depth <= 1.0, depth - 2.0, outside)))
 
 
 def arrow_lines(start, drawn, size: float) -> np.ndarray:

@@ -68,14 +68,9 @@ def converted(bone: bpy.types.Bone, matrix, parent=None, *, invert: bool = False
         parent: the parent's matrix in armature space; None at roots.
         invert: the basis matrix from that in armature space instead.
     """
-    known = {}
-    if parent is not None:
-        known = {"parent_matrix": _matrix_of(parent), "parent_matrix_local": bone.parent.matrix_local}
-    return np.array(bone.convert_local_to_pose(_matrix_of(matrix), bone.matrix_local, invert=invert, **known))
-
-
-def _matrix_of(matrix) -> Matrix:
-    return matrix if isinstance(matrix, Matrix) else Matrix(matrix.tolist())
+    matrix, above = (m if m is None or isinstance(m, Matrix) else Matrix(m.tolist()) for m in (matrix, parent))
+    known = {} if above is None else {"parent_matrix": above, "parent_matrix_local": bone.parent.matrix_local}
+    return np.array(bone.convert_local_to_pose(matrix, bone.matrix_local, invert=invert, **known))
 
 
 def bind_joints(obj: bpy.types.Object) -> tuple[np.ndarray, np.ndarray]:
@@ -152,9 +147,8 @@ def check_armature(obj) -> None:
     if obj.type != "ARMATURE":
         raise RagdollError(f"'{obj.name}' is a {obj.type.lower()}, not an armature")
     if obj.library is not None:
-        raise RagdollError(
-            f"'{obj.name}' is linked from {bpy.path.basename(obj.library.filepath)}: make a library override first"
-        )
+        file = bpy.path.basename(obj.library.filepath)
+        raise RagdollError(f"'{obj.name}' is linked from {file}: make a library override first")
     if len(obj.data.bones) == 0:
         raise RagdollError(f"'{obj.name}' has no bones")
     settings = obj.active_ragdoll
@@ -207,7 +201,7 @@ def is_evenly_scaled(obj) -> bool:
     return size.max() - size.min() <= UNIFORM_TOLERANCE * size.max()
 
 
-def deforming(obj, pose: BindPose, vertices: list | None) -> np.ndarray:
+def deforming(obj, vertices: list | None) -> np.ndarray:
     """Which bones [n] deform: those that dominate vertices; without a skinned mesh, those marked so."""
     flags = np.array([bone.use_deform for bone in obj.data.bones], dtype=bool)
     if vertices is None:
@@ -255,10 +249,10 @@ def rig_limits(pose_bone) -> tuple[str, tuple, tuple] | None:
 def anatomy_of(obj: bpy.types.Object, joints: tuple | None = None) -> Anatomy:
     """What the bones of an armature are, in Blender's bone order; roles that the user chose come before all else.
 
+    Raises RagdollError: a joint is not a number; names the bone.
+
     Args:
         joints: the pose that tells, see `bind_joints`; the bind pose when not given.
-
-    Raises RagdollError: a joint is not a number; names the bone.
     """
     bones = obj.data.bones
     names = [bone.name for bone in bones]
@@ -280,7 +274,11 @@ def anatomy_of(obj: bpy.types.Object, joints: tuple | None = None) -> Anatomy:
             best, most = anatomy, score
         if score[0] and len(main) >= ENOUGH:
             break
-    return _with_choices(obj, row, best)
+    chosen = {row[bone.name]: bone.active_ragdoll.role for bone in obj.pose.bones if bone.active_ragdoll.role_by_user}
+    roles = tuple(chosen.get(i, role) for i, role in enumerate(best.roles))
+    certainty = np.array([1.0 if i in chosen else value for i, value in enumerate(best.certainty)])
+    grounded = tuple(i for i in best.ground_roots if i not in chosen)
+    return replace(best, roles=roles, certainty=certainty, ground_roots=grounded)
 
 
 def _ik_ends(obj, row: dict) -> list:
@@ -329,13 +327,3 @@ def prop_bones(obj: bpy.types.Object, anatomy: Anatomy, bones=None) -> np.ndarra
     if bones is None:
         bones = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones], dtype=bool)
     return np.array([role == HELPER for role in anatomy.roles], dtype=bool) & ~bones
-
-
-def _with_choices(obj, row: dict, anatomy: Anatomy) -> Anatomy:
-    chosen = {row[bone.name]: bone.active_ragdoll.role for bone in obj.pose.bones if bone.active_ragdoll.role_by_user}
-    if not chosen:
-        return anatomy
-    roles = tuple(chosen.get(i, role) for i, role in enumerate(anatomy.roles))
-    certainty = np.array([1.0 if i in chosen else value for i, value in enumerate(anatomy.certainty)])
-    grounded = tuple(i for i in anatomy.ground_roots if i not in chosen)
-    return replace(anatomy, roles=roles, certainty=certainty, ground_roots=grounded)

@@ -254,8 +254,7 @@ def after_update(scene, graph=None) -> None:
         STATE.can_step.add((graph.scene.name, graph.view_layer.name))
     if not (STATE.busy or scene.active_ragdoll.is_source):
         show.show_arrived(scene)
-    if len(STATE.clips):  # actions that were edited are sampled anew
-        STATE.clips.mark(graph)
+    STATE.clips.mark(graph)  # actions that were edited are sampled anew
     if not _concerns(scene):
         return
     if scene.name in STATE.runs:

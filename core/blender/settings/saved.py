@@ -22,10 +22,8 @@ from .declare import walk
 
 GROUP = "active_ragdoll"
 # Of 0.1.0: pointers to helpers, and what a build had made; see `_tag_helpers`.
-POINTERS = ("parts", "hitters", "attachment_parts", "bodies", "targets", "physics_armature", "target_armature")
-BUILT = ("followers", "height", "built_scale", "built_for")
-_BLOCKS = {"ACTION": "actions", "ARMATURE": "armatures", "COLLECTION": "collections"}
-_BLOCKS |= {"MESH": "meshes", "OBJECT": "objects", "SCENE": "scenes"}
+FORMER = ("parts", "hitters", "attachment_parts", "bodies", "targets", "physics_armature", "target_armature")
+FORMER += ("followers", "height", "built_scale", "built_for")
 
 
 # ---- versions --------------------------------------------------------------------------------------------------------
@@ -57,18 +55,18 @@ def _tag_helpers(owner) -> None:
         return
     raw, settings = stored(owner), owner.active_ragdoll
     # By their names: where a damaged file has one that is no text, going through all of them crashes.
-    old = {name: raw[name] for name in (*POINTERS, *BUILT) if name in raw}
+    old = {name: raw[name] for name in FORMER if name in raw}
     if owner.override_library is not None:  # from which Blender drops what no class declares
         old |= next((_resolved(kept["object"]) for name, kept in _kept_overrides() if name == owner.name), {})
     target = old.get("target_armature")
-    if settings.motion_collection is not None and any(name in old for name in (*POINTERS, *BUILT)):
+    if settings.motion_collection is not None and not old.keys().isdisjoint(FORMER):
         _tag(target, built.TARGET_ARMATURE)
         posed_by = stored(target).get("posed_by", "") if target is not None else ""
         settings.motion_collection.active_ragdoll.owner = posed_by or owner.name
     if settings.collection is not None and len(old.get("parts", ())):
         _tag_ragdoll(settings, old)
         settings.collection.active_ragdoll.owner = old.get("built_for", "")
-    for name in [name for name in (*POINTERS, *BUILT) if name in raw]:
+    for name in [name for name in FORMER if name in raw]:
         del raw[name]
 
 
@@ -113,17 +111,18 @@ CURRENT = len(STEPS)
 
 def bring_up(owners=None) -> None:
     """Take the steps that characters and scenes lack: those of the file, after it has been loaded, or some of them."""
-    owners = [o for o in _owners() if _version(o) < CURRENT] if owners is None else list(owners)
+    owners = _owners() if owners is None else list(owners)
     for i, step in enumerate(STEPS):
         for owner in owners:
-            if _version(owner) <= i:
+            # A library override may have its version from its library; the steps do nothing where nothing is old.
+            if owner.override_library is not None or owner.active_ragdoll.version <= i:
                 step(owner)
     note_version(owners)
 
 
 def is_old(owner) -> bool:
     """Whether an owner comes from a version with another layout, as one that was appended from an older file may."""
-    return owner.active_ragdoll.version < CURRENT and any(name in stored(owner) for name in (*POINTERS, *BUILT))
+    return owner.active_ragdoll.version < CURRENT and any(name in stored(owner) for name in FORMER)
 
 
 def note_version(owners=None) -> None:
@@ -133,15 +132,10 @@ def note_version(owners=None) -> None:
             owner.active_ragdoll.version = CURRENT
 
 
-def _version(owner) -> int:
-    """A library override may have its version from its library; the steps do nothing where nothing is old."""
-    return owner.active_ragdoll.version if owner.override_library is None else 0
-
-
 def mend_texts() -> None:
     """Take away texts that are none, as a damaged file may hold: reading such a one raises UnicodeDecodeError."""
     bones = [bone for obj in bpy.data.objects if obj.pose and obj.library is None for bone in obj.pose.bones]
-    for owner in (*_owners(), *_with_settings((*bpy.data.collections, *bones))):
+    for owner in _owners(*bpy.data.collections, *bones):
         for group, name, _said in walk(owner.active_ragdoll):
             try:
                 getattr(group, name)
@@ -150,12 +144,9 @@ def mend_texts() -> None:
                 print(f"Active Ragdoll: '{name}' of '{owner.name}' is damaged, and taken away")
 
 
-def _owners() -> list:
-    """Characters and scenes of the file itself that have any of our settings."""
-    return _with_settings((*bpy.data.objects, *bpy.data.scenes))
-
-
-def _with_settings(owners) -> list:
+def _owners(*others) -> list:
+    """Characters, scenes and others of the file itself that have any of our settings."""
+    owners = (*bpy.data.objects, *bpy.data.scenes, *others)
     return [owner for owner in owners if owner.id_data.library is None and owner.is_property_set(GROUP)]
 
 
@@ -194,9 +185,7 @@ def restore_overrides() -> None:
 
 def _kept_overrides() -> Iterator[tuple[str, dict]]:
     """The stored values of all characters, by name."""
-    for scene in bpy.data.scenes:
-        if scene.library is not None:
-            continue
+    for scene in (scene for scene in bpy.data.scenes if scene.library is None):
         try:
             found = json.loads(scene.active_ragdoll.overrides or "{}").items()
         except (ValueError, AttributeError):
@@ -225,12 +214,9 @@ def _resolved(value):
 
 def _of_character(obj, reference) -> dict | None:
     others = reference.pose.bones if reference.pose is not None else {}
-    bones = {}
-    for bone in obj.pose.bones:
-        other = others.get(bone.name)
-        bones[bone.name] = _values(bone.active_ragdoll, None if other is None else other.active_ragdoll)
-    own = _values(obj.active_ragdoll, reference.active_ragdoll)
-    kept = {"object": own, "bones": {name: values for name, values in bones.items() if values}}
+    pairs = ((bone, getattr(others.get(bone.name), "active_ragdoll", None)) for bone in obj.pose.bones)
+    bones = {bone.name: values for bone, other in pairs if (values := _values(bone.active_ragdoll, other))}
+    kept = {"object": _values(obj.active_ragdoll, reference.active_ragdoll), "bones": bones}
     return kept if any(kept.values()) else None
 
 
@@ -238,8 +224,10 @@ def _values(group, reference=None) -> dict:
     """The stored values of a property group that differ from another one's, or all of them, ready for JSON."""
     found = {}
     for prop in group.bl_rna.properties:
-        name = prop.identifier
-        if not any(_is_stored(one, prop) for one in (group, reference) if one is not None):
+        name, inner = prop.identifier, prop.type in ("COLLECTION", "POINTER")
+        if name == "rna_type" or prop.is_skip_save or (prop.is_readonly and not inner):
+            continue
+        if not any(one.is_property_set(name) for one in (group, reference) if one is not None):
             continue
         value, its = (None if one is None else _value(one, prop) for one in (group, reference))
         if isinstance(value, dict) and its is not None:
@@ -247,12 +235,6 @@ def _values(group, reference=None) -> dict:
         if value != its:
             found[name] = value
     return found
-
-
-def _is_stored(group, prop) -> bool:
-    known = not prop.is_readonly or prop.type in ("COLLECTION", "POINTER")
-    derived = prop.identifier == "rna_type" or prop.is_skip_save
-    return known and not derived and group.is_property_set(prop.identifier)
 
 
 def _value(group, prop):
@@ -271,7 +253,7 @@ def _value(group, prop):
 def _set_group(group, values: dict) -> None:
     for name, value in values.items():
         prop = group.bl_rna.properties.get(name)
-        if prop is None or (prop.is_readonly and prop.type not in ("COLLECTION", "POINTER")):
+        if prop is None or (prop.is_readonly and prop.type != "COLLECTION" and not isinstance(value, dict)):
             continue  # from another version
         if prop.type == "COLLECTION":
             items = getattr(group, name)
@@ -281,19 +263,18 @@ def _set_group(group, values: dict) -> None:
                 for own in _values(item).keys() - each.keys():
                     item.property_unset(own)
                 _set_group(item, each)
-        elif prop.type == "POINTER" and not isinstance(value, list) and value is not None:
+        elif isinstance(value, dict):
             _set_group(getattr(group, name), value)
         elif prop.type == "POINTER":
-            if not prop.is_readonly:
-                setattr(group, name, None if value is None else _block(*value))
+            setattr(group, name, None if value is None else _block(*value))
         else:
             setattr(group, name, set(value) if prop.type == "ENUM" and prop.is_enum_flag else value)
 
 
 def _block(kind: str, name: str, library: str | None):
     """A data-block of the file; None if it does not exist any more."""
-    blocks = getattr(bpy.data, _BLOCKS.get(kind, ""), None)
+    blocks = getattr(bpy.data, "meshes" if kind == "MESH" else f"{kind.lower()}s", {})
     if library is None:
-        return None if blocks is None else blocks.get((name, None))
+        return blocks.get((name, None))
     its = bpy.data.libraries.get(library)
-    return None if blocks is None or its is None else blocks.get((name, its.filepath))
+    return None if its is None else blocks.get((name, its.filepath))

@@ -28,8 +28,6 @@ FULL_RATE = 160.0  # [1/s] at weight 1; measured: from 240 to 480 steps a second
 MAX_ERROR_PER_SECOND = np.radians(60.0) * 24.0  # [rad/s] fastest way back of a strong servo
 # [rad] farthest a target runs ahead of its body: well inside the 90 degrees where the servo's three axes degenerate
 MAX_ERROR, FARTHEST = np.radians(60.0), np.radians(75.0)
-
-
 DRAG_RATIO = 0.15  # damping ratio of a soft body's swing about where its load holds it
 CALM_SPEED, CALM_AFTER, CALM_DRAG = 0.06, 0.3, 2.5  # of a body's own speed, [s], [1/s]
 SUPPORTED, MOST_BORNE = 0.5, 3.0  # weights that are borne: enough to lie; a blow of a contact counts as no more
@@ -177,28 +175,23 @@ def within_reach(body, target, farthest, trace):
     Args:
         farthest: angles [m] [rad]; trace: that of rotations by them [m].
     """
-    beyond = np.einsum("mij,mij->m", body[:, :3, :3], target[:, :3, :3]) < trace
-    if not beyond.any():
+    far = np.flatnonzero(np.einsum("mij,mij->m", body[:, :3, :3], target[:, :3, :3]) < trace)
+    if not len(far):
         return target
-    far = np.flatnonzero(beyond)
-    result = target.copy()
-    result[far, :3, :3] = _turned_towards(body[far, :3, :3], target[far, :3, :3], farthest[far])
-    return result
-
-
-def _turned_towards(start, end, angles):
-    """Rotations [k, 3, 3] by `angles` [k] from start towards end on the shortest arc (Rodrigues' formula)."""
-    way = end @ start.transpose(0, 2, 1)
+    start, end, angles = body[far, :3, :3], target[far, :3, :3], farthest[far]
+    way = end @ start.transpose(0, 2, 1)  # Rodrigues' formula
     twist = way - way.transpose(0, 2, 1)
     length = np.sqrt(0.5 * np.einsum("kij,kij->k", twist, twist))
     axis = twist / np.maximum(length, 1e-12)[:, None, None]
     sine, cosine = np.sin(angles)[:, None, None], np.cos(angles)[:, None, None]
-    result = (np.eye(3) + sine * axis + (1.0 - cosine) * (axis @ axis)) @ start
+    turned = (np.eye(3) + sine * axis + (1.0 - cosine) * (axis @ axis)) @ start
     opposite = np.flatnonzero(length < 1e-3)  # half a turn: the axis does not show in the antisymmetric part
     if len(opposite):
         first, second = quaternion.from_matrix(start[opposite]), quaternion.from_matrix(end[opposite])
         share = angles[opposite] / np.maximum(quaternion.angle_between(first, second), 1e-9)
-        result[opposite] = quaternion.to_matrix(quaternion.slerp(first, second, np.minimum(share, 1.0)))
+        turned[opposite] = quaternion.to_matrix(quaternion.slerp(first, second, np.minimum(share, 1.0)))
+    result = target.copy()
+    result[far, :3, :3] = turned
     return result
 
 

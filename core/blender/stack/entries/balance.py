@@ -1,7 +1,6 @@
 """Balance: pushes that move the hip, and steps that catch it."""
 
 import math
-from dataclasses import replace
 
 import bpy
 import numpy as np
@@ -39,14 +38,10 @@ RETURNS = (
 class ActiveRagdollBalance(bpy.types.PropertyGroup):
     """How a character that stands on two legs keeps its balance."""
 
-    enabled: flag(
-        "Balance", "Hits and pushes move the hip, and steps catch it; what no step catches is a knock-out",
-        needs=STACK,
-    )
-    strength: share(
-        "Strength", "How far its steps reach: 1 as a man's who is awake, less as a drunk's; at 0 every push fells it",
-        keyed=True, needs=STACK_VALUE,
-    )
+    enabled: flag("Balance", "Hits and pushes move the hip, and steps catch it; what no step catches is a knock-out",
+        needs=STACK)
+    strength: share("Strength", "How far its steps reach: 1 as a man's who is awake, less as a drunk's; at 0 every "
+        "push fells it", keyed=True, needs=STACK_VALUE)
     return_to_path: choice("Afterwards", RETURNS, "SHIFT", "Where the character goes when it has caught itself, or got "
         "up by a plan")
     return_steps: whole("Steps", "In which it is back, more where they would be long", 4, min=1, max=100)
@@ -59,7 +54,7 @@ def figure_of(obj, rig: Rig) -> Figure:
     """The bones that balance moves. Raises RagdollError, naming the character, where it has not just two legs."""
     anatomy = anatomy_of(obj)
     feet = legs_of(obj)
-    side = {obj.data.bones[i].name: anatomy.sides[i] for i in range(len(anatomy.sides))}
+    side = dict(zip(obj.data.bones.keys(), anatomy.sides, strict=True))
     pair = [[name for name in feet if side[name] == which] for which in (LEFT, RIGHT)]
     if anatomy.kind == QUADRUPED or [len(names) for names in pair] != [1, 1]:
         raise RagdollError(
@@ -138,7 +133,7 @@ class Balance(Step):
         def strides(frame: float) -> balance.Stride:
             return gait.moved(self._gait.stride(frame), turn, own.hip - turn * here.hip)
 
-        stride = replace(strides(reader.frame + before.ahead), hip=seen.hip, heading=seen.heading, ankles=seen.ankles)
+        stride = strides(reader.frame + before.ahead)._replace(hip=seen.hip, heading=seen.heading, ankles=seen.ankles)
         seconds, manner = world.seconds_per_frame(reader.scene), self._manner(reader, max(seen.heights))
         after = balance.step(self.body, before, stride, push, seconds, manner)
         return balance.decided(self.body, after, lambda i: strides(reader.frame + 1 + i), seconds, manner)
@@ -201,13 +196,11 @@ class Balance(Step):
 
 
 def _animation(obj, reader, frame: int) -> tuple:
-    """World matrix and bone matrices of a character's own animation at any frame.
-
-    All characters of the scene are read at once, because evaluating the hidden scene takes longest.
-    """
+    """World matrix and bone matrices of a character's own animation at any frame."""
     known = STATE.gaits.setdefault(obj.name, {})
     if frame not in known:
         hidden = reader.scene.active_ragdoll.source
+        # All characters of the scene are read at once, because evaluating the hidden scene takes longest.
         others = [o for o in armatures(reader.scene.objects) if o.active_ragdoll.balance.enabled]
         others = [other for other in others if other.active_ragdoll.source]
         for coming in range(frame, frame + CHUNK):
@@ -230,16 +223,13 @@ class BalanceKind(Kind):
     """Balance is one step."""
 
     identifier, label, icon, place = "BALANCE", NAME, "CON_FLOOR", 25
+    step = Balance
 
     def declared(self):
         return {"balance": settings(ActiveRagdollBalance)}
 
     def acts(self, obj) -> bool:
         return obj.active_ragdoll.is_ragdoll and obj.active_ragdoll.balance.enabled
-
-    def steps(self, obj, rig):
-        if self.acts(obj):
-            yield NAME, lambda: Balance(obj, rig)
 
 
 KIND = BalanceKind()

@@ -12,6 +12,9 @@ from ...settings.lists import ActionChoice, Named, an_object, choice, flag, item
 from ..blend_spaces import FromSettings
 from . import Kind
 
+# Declarations are read as tables.
+# fmt: off
+
 SOURCES = (
     ("CLIP", "Clip", "An action, played"),
     ("POSE", "Pose", "One frame of an action, such as a pose asset, or several of them with weights"),
@@ -53,16 +56,10 @@ METHODS = (
 )
 SYNC = (
     ("NORMALIZED", "By Length", "All clips are the same share of their length through"),
-    (
-        "MARKERS",
-        "By Markers",
-        "All clips come to the same markers together: pose markers of the actions, else the feet's contacts",
-    ),
+    ("MARKERS", "By Markers", "All clips come to the same markers together: pose markers of the actions, else the "
+        "feet's contacts"),
 )
 
-
-# Declarations are read as tables.
-# fmt: off
 
 class ActiveRagdollBoneName(bpy.types.PropertyGroup):
     """A bone of a mask."""
@@ -85,8 +82,8 @@ class ActiveRagdollLayer(ActionChoice, lists.Playback, lists.BasePose, Named, bp
     name: named("For messages", "Layer", "layers")
     enabled: flag("Enabled", "The layer acts", True)
     solo: flag("Solo", "While any layer is solo, only those act")
-    source: choice("Source", "What the layer plays", SOURCES, "CLIP")
-    mode: choice("Mode", "How it changes the pose below", MODES, "OVERRIDE")
+    source: choice("Source", SOURCES, "CLIP", "What the layer plays")
+    mode: choice("Mode", MODES, "OVERRIDE", "How it changes the pose below")
     weight: share("Weight", "0 is the pose below, 1 the layer wholly")
     start: number("Start", "Frame at which the clip begins", 1.0, precision=1)
     sync_with: text("In Phase With", "Blend space whose phase the clip follows; empty: it goes by its own time",
@@ -96,19 +93,18 @@ class ActiveRagdollLayer(ActionChoice, lists.Playback, lists.BasePose, Named, bp
     frame: number("Frame", "Frame of the action that is the pose", 1.0, precision=1)
     poses: items(ActiveRagdollPose, "pose_index")
     pose_index: row()
-    several: choice("Several Poses", "What becomes of more than one pose", SEVERAL, "NORMALIZE")
+    several: choice("Several Poses", SEVERAL, "NORMALIZE", "What becomes of more than one pose")
     blend_space: text("Blend Space", "Name of the blend space", refers="blend_spaces")
 
-    mask: choice("Mask", "Which bones the layer acts on", MASKS, "ALL")
+    mask: choice("Mask", MASKS, "ALL", "Which bones the layer acts on")
     mask_bones: items(ActiveRagdollBoneName, "mask_bone_index")
     mask_bone_index: row()
     mask_children: flag("With Children", "What hangs on the bones is included", True)
     mask_falloff: whole("Falloff", "Bones over which the mask rises to its full value", 0, min=0, soft_max=6)
     mask_collection: text("Bone Collection", "Bone collection of the armature")
-    mask_roles: choice("Roles", "Parts of the body",
-        [(role, role.replace("_", " ").title(), "", 1 << i) for i, role in enumerate(ROLES)],
-        {"SPINE", "CHEST", "NECK", "HEAD"}, options={"ENUM_FLAG"})
-    mask_side: choice("Side", "Of the parts that come in pairs", SIDES, "ANY")
+    mask_roles: choice("Roles", [(role, role.replace("_", " ").title(), "", 1 << i) for i, role in enumerate(ROLES)],
+        {"SPINE", "CHEST", "NECK", "HEAD"}, "Parts of the body", options={"ENUM_FLAG"})
+    mask_side: choice("Side", SIDES, "ANY", "Of the parts that come in pairs")
     mask_invert: flag("Invert", "All other bones")
 
 
@@ -118,7 +114,7 @@ class ActiveRagdollSample(ActionChoice, lists.BasePose, bpy.types.PropertyGroup)
     x: number("X", "Place on the first axis", precision=2)
     y: number("Y", "Place on the second axis", precision=2)
     speed: number("Speed", "Seconds of the clip per second; negative: backwards", 1.0, soft_min=-4.0, soft_max=4.0)
-    additive: choice("Additive", "What the sample holds", lists.ADDITIVE, "NONE")
+    additive: choice("Additive", lists.ADDITIVE, "NONE", "What the sample holds")
     single: flag("One Frame", "Only one frame of the action, as of a pose")
     frame: number("Frame", "That frame", 1.0, precision=1)
 
@@ -129,10 +125,10 @@ class ActiveRagdollAxis(bpy.types.PropertyGroup):
     name: text("Name", "For the picture and for messages", "Speed")
     minimum: number("Minimum", "Lower end", 0.0, precision=2)
     maximum: number("Maximum", "Upper end", 1.0, precision=2)
-    ends: choice("Ends", "What inputs beyond the ends do", ENDS, "CLAMP")
+    ends: choice("Ends", ENDS, "CLAMP", "What inputs beyond the ends do")
     grid: whole("Grid", "Divisions that samples can be snapped to", 4, min=1, soft_max=20)
-    input: choice("Input", "Where the point comes from", INPUTS, "VALUE")
-    value: number("Value", "The input; key it, or drive it by any property", keyed=True, precision=2)
+    input: choice("Input", INPUTS, "VALUE", "Where the point comes from")
+    value: number("Value", "The input; key it, or drive it by any property", keyed=True, precision=2, needs=STACK)
     smoothing: number("Smoothing", "Lag of the input; 63 % of a step are done after it", min=0.0, soft_max=2.0,
         unit="TIME_ABSOLUTE")
     preview: number("Preview", "The point while Preview is on", precision=2, needs=STACK)
@@ -142,13 +138,13 @@ class ActiveRagdollBlendSpace(Named, bpy.types.PropertyGroup):
     """A blend space."""
 
     name: named("By which layers and states refer to it", "Blend Space", "blend_spaces")
-    dimensions: choice("Dimensions", "One axis or two", DIMENSIONS, "1D")
-    method: choice("Method", "How samples in a plane blend", METHODS, "TRIANGLES")
+    dimensions: choice("Dimensions", DIMENSIONS, "1D", "One axis or two")
+    method: choice("Method", METHODS, "TRIANGLES", "How samples in a plane blend")
     x: settings(ActiveRagdollAxis)
     y: settings(ActiveRagdollAxis)
     samples: items(ActiveRagdollSample, "sample_index")
     sample_index: row()
-    sync: choice("Sync", "How clips of different lengths keep in phase", SYNC, "NORMALIZED")
+    sync: choice("Sync", SYNC, "NORMALIZED", "How clips of different lengths keep in phase")
     measured_object: an_object("Measured", "What speed and direction are measured of; empty: the character",
         update=lists.remembers("measured_object", "measured_name"))
     measured_name: record(str, of=CHOSEN)
@@ -188,19 +184,8 @@ class Layers(FromSettings, LayerStack):
 
     def _layer(self, place: int, layer) -> Layer:
         library = self._library
-        mask, clip = mask_of(layer, library), None
-        if layer.source == "CLIP":
-            clip = library.clip(layer, cycle=layer.playback == "LOOP" or bool(layer.sync_with))
-            source = self._clip_source(layer, clip)
-        elif layer.source == "POSE" and not len(layer.poses):
-            clip = library.one_frame(layer, layer.frame)
-            source = _holding(clip.pose(0))
-        elif layer.source == "POSE" and layer.several == "SEQUENCE":
-            source = self._clip_source(layer, library.sequence(layer.name, layer.poses))
-        elif layer.source == "POSE":
-            source = self._poses_source(place, layer)
-        else:
-            source = self._space_source(layer.blend_space, aim=layer.source == "AIM_OFFSET")
+        mask = mask_of(layer, library)
+        source, clip = self._source(place, layer)
         if clip is not None and layer.only_keyed and clip.unanimated:
             moved = np.isin(library.rig.skeleton.names, clip.unanimated, invert=True).astype(float)
             mask = moved if mask is None else mask * moved
@@ -208,9 +193,25 @@ class Layers(FromSettings, LayerStack):
             return Layer(layer.name, source, "ADDITIVE_MESH", mask)
         return Layer(layer.name, source, layer.mode, mask, library.base(layer) if layer.mode != "OVERRIDE" else None)
 
-    def _space_source(self, name: str, *, aim: bool):
-        key, player = self._spaces.player(name, aim=aim)
-        return lambda frame: player.pose(frame.space(key))
+    def _source(self, place: int, layer) -> tuple:
+        """What gives a layer's pose at a frame, and the clip that says which bones it moves, if any."""
+        library, several = self._library, layer.several
+        if layer.source == "CLIP":
+            clip = library.clip(layer, cycle=layer.playback == "LOOP" or bool(layer.sync_with))
+            return self._clip_source(layer, clip), clip
+        if layer.source != "POSE":
+            key, player = self._spaces.player(layer.blend_space, aim=layer.source == "AIM_OFFSET")
+            return (lambda frame: player.pose(frame.space(key))), None
+        if not len(layer.poses):
+            clip = library.one_frame(layer, layer.frame)
+            pose = clip.pose(0)
+            return (lambda _frame: pose), clip
+        if several == "SEQUENCE":
+            return self._clip_source(layer, library.sequence(layer.name, layer.poses)), None
+        held = [library.pose(item, item.frame) for item in layer.poses]
+        names, base = [item.action.name for item in layer.poses], library.base(layer)
+        skeleton = library.rig.skeleton
+        return (lambda frame: blend_poses(skeleton, base, held, frame.poses[place], names, several)), None
 
     def _clip_source(self, layer, clip):
         if layer.sync_with:
@@ -218,13 +219,6 @@ class Layers(FromSettings, LayerStack):
             return lambda frame: clip.at(clip.clip_time(frame.space(key).phase * clip.length))
         start, speed, mode = layer.start / self._library.fps, layer.speed, layer.playback
         return lambda frame: clip.at(clip.clip_time(frame.seconds, start=start, speed=speed, mode=mode))
-
-    def _poses_source(self, place: int, layer):
-        library, several = self._library, layer.several
-        held = [library.pose(item, item.frame) for item in layer.poses]
-        names = [item.action.name for item in layer.poses]
-        base = library.base(layer)
-        return lambda frame: blend_poses(library.rig.skeleton, base, held, frame.poses[place], names, several)
 
     def read(self, reader, _pose) -> LayerInputs:
         """The inputs of the layers at the coming frame."""
@@ -240,10 +234,6 @@ class Layers(FromSettings, LayerStack):
         """The point of a blend space at a recorded state; None if no layer plays it."""
         found = [state[key].at for key in (name, f"{name} (aim)") if state and key in state]
         return found[0] if found else None
-
-
-def _holding(pose):
-    return lambda _frame: pose
 
 
 def mask_of(layer, library) -> np.ndarray | None:
@@ -274,7 +264,7 @@ def _of_collection(layer, library) -> np.ndarray:
     collection = library.obj.data.collections_all.get(layer.mask_collection)
     if collection is None:
         raise RagdollError(f'there is no bone collection "{layer.mask_collection}"')
-    bones = [bone.name for bone in getattr(collection, "bones_recursive", collection.bones)]
+    bones = [bone.name for bone in collection.bones_recursive]
     if not bones:
         raise RagdollError(f'the bone collection "{layer.mask_collection}" has no bones')
     return mask_from_bones(library.rig.skeleton, bones, children=layer.mask_children, depth=layer.mask_falloff)

@@ -73,21 +73,19 @@ class Step(ItemStep):
 
     def read(self, reader, _pose) -> Inputs | None:
         now = self.now(reader)
-        weight = now.weight
-        if weight <= 0.0:
+        if now.weight <= 0.0:
             return None
         own, places = self.item, {what: getattr(now, f"{what}_location")[:] for what in _ENDS}
         for what in (what for what in _ENDS if self._given[what]):
             bone = getattr(own, f"{what}_target_bone")
             places[what] = reader.point(f"{self.name}, {what}", getattr(own, what), bone)
-        return Inputs(weight=weight, world=reader.world, target=places["effector"], pole=places["pole"])
+        return Inputs(weight=now.weight, world=reader.world, target=places["effector"], pole=places["pole"])
 
 
 class TwoBoneIKs(ListKind):
     """Limbs whose ends are brought to effectors"""
 
-    identifier, label, place, panel_place = "TWO_BONE_IK", "Two-bone IK", 40, 3
-    icon = "CON_KINEMATIC"
+    identifier, label, icon, place, panel_place = "TWO_BONE_IK", "Two-bone IK", "CON_KINEMATIC", 40, 3
     items, active, group = "two_bone_ik", "active_two_bone_ik", ActiveRagdollTwoBoneIK
     title, description = "Two-bone IK", "A limb whose end is brought to an effector"
     shown = ("end_bone", "weight")
@@ -96,7 +94,7 @@ class TwoBoneIKs(ListKind):
     def draw(self, layout, obj, item):
         inner = rows(layout, keyed=True)
         inner.prop_search(item, "end_bone", obj.data, "bones")
-        inner.prop(item, "weight", slider=True)
+        inner.prop(item, "weight")
         for what in _ENDS:
             object_fields(inner, item, what, f"{what}_target_bone")
             if getattr(item, what) is None:
@@ -104,12 +102,9 @@ class TwoBoneIKs(ListKind):
                 space = getattr(item, f"{what}_space")
                 if space == "BONE":
                     inner.prop_search(item, f"{what}_bone", obj.data, "bones")
-                if space != "BEND":
-                    inner.prop(item, f"{what}_location")
-        props(inner, item, "keep_end_rotation", "allow_stretching")
-        if item.allow_stretching:
-            props(inner, item, "start_stretch_ratio", "max_stretch_scale")
-        inner.prop(item, "marks_reference")
+                props(inner, item, space != "BEND" and f"{what}_location")
+        stretching = ("start_stretch_ratio", "max_stretch_scale") if item.allow_stretching else ()
+        props(inner, item, "keep_end_rotation", "allow_stretching", *stretching, "marks_reference")
 
 
 KIND = TwoBoneIKs()
