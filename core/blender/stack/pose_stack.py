@@ -64,7 +64,8 @@ class PoseStack:
         Returns matrices in armature space and basis matrices, both [n, 4, 4] in Blender's order. A pose that is not to
         be recorded leaves no trace but for the states of the frames before it.
         """
-        if any([entry.refresh() for entry in self.entries]):  # each of them
+        outdated = [entry.refresh() for entry in self.entries]
+        if any(outdated):
             self.states.clear()
         first, _last = world.shot_range(scene)
         if frame > first and frame - 1 not in self.states:
