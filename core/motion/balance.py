@@ -393,10 +393,8 @@ def _foot(body: Body, state: State, stride: Stride, k: int, seconds: float, mann
     # As high as the way is long, and higher in the middle of it.
     way = abs(goal - start)
     gone = clamped(abs(offset - start) / way, 0.0, 1.0) if way > 0.0 else 0.0
-    lift = (
-        0.36 * way * gone * (1.0 - gone)
-        + STEP_HEIGHT * body.size * bool(foot.own) * math.sin(math.pi * left / (left + clock)) ** 2
-    )
+    lift = 0.36 * way * gone * (1.0 - gone)
+    lift += STEP_HEIGHT * body.size * bool(foot.own) * math.sin(math.pi * left / (left + clock)) ** 2
     return Foot(offset, height, rate, climb, lift, (start, goal, level), clock, foot.own, foot.turn)
 
 

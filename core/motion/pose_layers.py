@@ -80,9 +80,8 @@ class Layer:
                 raise RagdollError("its source gives whole poses: an additive layer needs a base pose for them")
             given = make_additive(skeleton, given, self.base, space)
         elif given.space != space:
-            raise RagdollError(
-                f"its source is additive in {given.space.lower()} space, the layer in {space.lower()} space"
-            )
+            own, wanted = given.space.lower(), space.lower()
+            raise RagdollError(f"its source is additive in {own} space, the layer in {wanted} space")
         return apply_additive(skeleton, pose, given, weights)
 
 
@@ -111,9 +110,7 @@ class LayerStack(Step):
         A layer that fails is left out and told; the rest goes on.
         """
         spaces, troubles = step_all(self.players, state or {}, inputs.spaces, seconds)
-        errors = {
-            name: RagdollError(f'Blend space "{self.players[name].name}": {text}') for name, text in troubles.items()
-        }
+        errors = {key: RagdollError(f'Blend space "{self.players[key].name}": {why}') for key, why in troubles.items()}
         frame = LayerInputs(inputs.weights, spaces | errors, inputs.poses, seconds)
         self.messages = {}
         for layer, weight in zip(self.layers, inputs.weights, strict=True):
