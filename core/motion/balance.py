@@ -40,7 +40,7 @@ _NEAR, _GATHER, _CALM = 0.02, 0.04, 0.05  # [m] at 1.8 m: no step, feet side by 
 CATCH, SETTLE = "CATCH", "SETTLE"  # a push; to stand side by side, or at home
 
 
-@dataclass(frozen=True)
+@dataclass
 class Body:
     """What of a character matters to its balance; lengths in metres."""
 
@@ -49,30 +49,13 @@ class Body:
     hips: float  # half the distance of the hip joints
     gravity: float = GRAVITY
 
-    @property
-    def size(self) -> float:
-        """Its height in parts of 1.8 m."""
-        return self.height / HEIGHT
-
-    @property
-    def time(self) -> float:
-        """How much longer everything takes it than a man on Earth."""
-        return math.sqrt(self.size * GRAVITY / self.gravity)
-
-    @property
-    def ankle(self) -> float:
-        """Height of the ankle (D. A. Winter, "Biomechanics and Motor Control of Human Movement")."""
-        return 0.039 * self.height
-
-    @property
-    def pendulum(self) -> float:
-        """Its length."""
-        return self.leg + self.ankle + 0.05 * self.size
-
-    @property
-    def omega(self) -> float:
-        """Rate at which it tips over [1/s]."""
-        return math.sqrt(self.gravity / self.pendulum)
+    def __post_init__(self) -> None:
+        self.size = self.height / HEIGHT  # in parts of 1.8 m
+        self.time = math.sqrt(self.size * GRAVITY / self.gravity)  # how much longer all takes it than a man on Earth
+        # Height of the ankle (D. A. Winter, "Biomechanics and Motor Control of Human Movement")
+        self.ankle = 0.039 * self.height
+        self.pendulum = self.leg + self.ankle + 0.05 * self.size  # its length
+        self.omega = math.sqrt(self.gravity / self.pendulum)  # rate at which it tips over [1/s]
 
 
 @dataclass(frozen=True)

@@ -255,7 +255,7 @@ class SpacePlayer:
 
     Attributes:
         name: for messages. space: places of the samples. group: the samples' clips in phase, None for an aim offset.
-        smoothing: time constant of each axis [s].
+        smoothing: time constant of each axis [s]. keeps_state: whether a frame depends on those before it.
 
     An aim offset is a space of yaw, or of yaw and pitch, whose samples are additive in mesh space: those keep the
     direction that is aimed at whatever the body below does, as Unreal Engine's aim offsets do.
@@ -273,11 +273,7 @@ class SpacePlayer:
             _check_kinds(space.names, clips)
         self.group = None if aim else SyncGroup(clips, speeds, sync)
         self._aims = stack([clip.pose(0) for clip in clips]) if aim else None
-
-    @property
-    def keeps_state(self) -> bool:
-        """Whether a frame depends on those before it."""
-        return any(self.smoothing) or (self.group is not None and bool(np.any(self.group.lengths > 0.0)))
+        self.keeps_state = any(self.smoothing) or (not aim and bool(np.any(self.group.lengths > 0.0)))
 
     def step(self, state: SpaceState | None, given: Sequence[float], seconds: float) -> SpaceState:
         """The state at the next frame, `seconds` being its time; without a state, that at the shot's first frame.
