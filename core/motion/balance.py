@@ -15,7 +15,8 @@ from __future__ import annotations
 import cmath
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..anatomy.masses import GRAVITY
 from ..ragdoll.recovery.states import HEIGHT
@@ -58,8 +59,7 @@ class Body:
         self.omega = math.sqrt(self.gravity / self.pendulum)  # rate at which it tips over [1/s]
 
 
-@dataclass(frozen=True)
-class Stride:
+class Stride(NamedTuple):
     """What the animation does at a frame and next, left foot first."""
 
     hip: complex
@@ -74,8 +74,7 @@ class Stride:
     tall: float  # how high the hip joints are over the lower ankle [m]
 
 
-@dataclass(frozen=True)
-class Foot:
+class Foot(NamedTuple):
     """How a foot is moved from its animation's place."""
 
     offset: complex = 0j
@@ -94,8 +93,7 @@ class Foot:
         return max((GATHER if self.own == SETTLE else STEP) * body.time - clock, 0.0)
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """A balance at a frame; what has a speed of its own is a pair (value, rate)."""
 
     hip: complex = 0j
@@ -138,8 +136,7 @@ class State:
         return not any(foot.swing for foot in self.feet) and self.is_calm(body) and size < 1e-3 * body.size
 
 
-@dataclass(frozen=True)
-class Push:
+class Push(NamedTuple):
     """What acts on the hip in a frame."""
 
     speed: complex = 0j  # that a blow gives it at once [m/s]
@@ -200,7 +197,7 @@ def step(body: Body, state: State, stride: Stride, push: Push, seconds: float, m
     feet = [_foot(body, state, stride, k, seconds, manner) for k in (0, 1)]
     feet = tuple(_apart(body, stride, feet, k) for k in (0, 1))
     lost = abs(state.capture(body) - state.offset) >= LOST * body.leg * manner.strength
-    state = replace(state, feet=feet, fell=lost and state.clock < math.inf)
+    state = state._replace(feet=feet, fell=lost and state.clock < math.inf)
     if state.facing or state.turn[0]:
         state = _turning(body, before, state, stride, seconds, manner)
     return _hip(body, state, stride, seconds)
@@ -217,7 +214,7 @@ def decided(body: Body, state: State, strides: Callable[[float], Stride], second
     for i in range(round(FORESEEN * body.time / seconds)):
         coming = step(body, coming, strides(i + coming.ahead), Push(), seconds, flat)
         if coming.fell:
-            return replace(state, fell=True)
+            return state._replace(fell=True)
         if coming.is_calm(body):
             break
     return state
@@ -225,19 +222,18 @@ def decided(body: Body, state: State, strides: Callable[[float], Stride], second
 
 def _pushed(body: Body, state: State, stride: Stride, push: Push, seconds: float) -> State:
     if push.speed == 0j and abs(push.pull) * seconds < 1e-3 * body.size / body.time:
-        return replace(state, clock=state.clock + seconds)
+        return state._replace(clock=state.clock + seconds)
     lean = state.lean[0], state.lean[1] + 1.3 * push.speed / body.pendulum
     fresh = state.clock > 4.0 * LATENCY * body.time  # a push that lasts is answered once
     way = push.speed + push.pull * seconds
     hurries = 0.0 if _stays(body, stride) else FORWARDS if dot(way, stride.heading) > 0.5 * abs(way) else 1.0
-    return replace(
-        state,
+    return state._replace(
         coming=state.coming + way,
         lean=lean,
         clock=0.0 if fresh else state.clock + seconds,
         hurries=hurries if fresh else state.hurries,
         home=0.0,
-        feet=tuple(replace(foot, own=foot.own and CATCH) for foot in state.feet),
+        feet=tuple(foot._replace(own=foot.own and CATCH) for foot in state.feet),
     )
 
 
@@ -280,7 +276,7 @@ def _swinging(body: Body, state: State, stride: Stride, seconds: float) -> State
             hip += speed * dt
         lean = _sprung(lean, 0.35 * away / body.pendulum, 1.3 / body.time, 0.7, dt)
         arms = _sprung(arms, min(abs(away) / (0.25 * body.leg), 1.0), 1.6 / body.time, 0.8, dt)
-    return replace(state, hip=hip, speed=speed, coming=state.coming - given, lean=lean, arms=arms)
+    return state._replace(hip=hip, speed=speed, coming=state.coming - given, lean=lean, arms=arms)
 
 
 def _turning(body: Body, before: State, state: State, stride: Stride, seconds: float, manner: Manner) -> State:
@@ -294,15 +290,15 @@ def _turning(body: Body, before: State, state: State, stride: Stride, seconds: f
     for k, foot in enumerate(state.feet):
         if foot.swing is None:
             offset = foot.offset + back * (stride.ankles[k] - state.pivot)
-            feet.append(replace(foot, turn=foot.turn - angle, offset=offset))
+            feet.append(foot._replace(turn=foot.turn - angle, offset=offset))
         else:
             left = foot.left(body, foot.clock) if foot.own else stride.seconds[k]
             way = back * (stride.hip - state.pivot)
             start, goal, level = foot.swing
-            moved = replace(foot, turn=foot.turn * left / (left + seconds), swing=(start + way, goal + way, level))
-            feet.append(replace(moved, offset=foot.offset + way))
+            moved = foot._replace(turn=foot.turn * left / (left + seconds), swing=(start + way, goal + way, level))
+            feet.append(moved._replace(offset=foot.offset + way))
     hip = state.hip + back * (stride.hip - state.pivot)
-    return replace(state, hip=hip, feet=tuple(feet), turn=turn, facing=facing)
+    return state._replace(hip=hip, feet=tuple(feet), turn=turn, facing=facing)
 
 
 def _sprung(pair: tuple, target, hertz: float, ratio: float, seconds: float) -> tuple:
@@ -323,7 +319,7 @@ def _stepping_out(body: Body, state: State, stride: Stride, manner: Manner) -> S
     calm, (left, right) = state.is_calm(body), (foot.offset for foot in state.feet)
     if calm and manner.steps_home and not state.home:
         way = min(abs(state.offset) / manner.steps_home, 0.2 * body.leg)
-        state = replace(state, home=max(way, 2.0 * _NEAR * body.size))
+        state = state._replace(home=max(way, 2.0 * _NEAR * body.size))
     if not _stays(body, stride) or state.clock < LATENCY * body.time:
         return state
     feet, way = [shown(state, stride, k) for k in (0, 1)], state.capture(body) - state.offset
@@ -340,7 +336,7 @@ def _stepping_out(body: Body, state: State, stride: Stride, manner: Manner) -> S
         first = abs(left) < abs(right)
     else:
         return state
-    return replace(state, feet=tuple(_lifted(f, own) if (k == 0) == first else f for k, f in enumerate(state.feet)))
+    return state._replace(feet=tuple(_lifted(f, own) if (k == 0) == first else f for k, f in enumerate(state.feet)))
 
 
 def _stays(body: Body, stride: Stride) -> bool:
@@ -349,7 +345,7 @@ def _stays(body: Body, stride: Stride) -> bool:
 
 
 def _lifted(foot: Foot, own: str) -> Foot:
-    return replace(foot, swing=(foot.offset, foot.offset, foot.height), clock=0.0, own=own)
+    return foot._replace(swing=(foot.offset, foot.offset, foot.height), clock=0.0, own=own)
 
 
 def _foot(body: Body, state: State, stride: Stride, k: int, seconds: float, manner: Manner) -> Foot:
@@ -371,7 +367,7 @@ def _foot(body: Body, state: State, stride: Stride, k: int, seconds: float, mann
     height, climb = _steered(foot.height, foot.climb, level, left + seconds, seconds, most)
     if left <= 0.0:
         if foot.own and not stride.stands[k]:  # the animation has lifted the foot meanwhile
-            return replace(foot, own="")
+            return foot._replace(own="")
         return Foot(offset, height)
     # As high as the way is long, and higher in the middle of it.
     way = abs(goal - start)
@@ -431,7 +427,7 @@ def _apart(body: Body, stride: Stride, feet: list, k: int) -> Foot:
     if feet[k].swing is None:
         return feet[k]
     between = stride.ankles[k] + feet[k].offset - stride.ankles[1 - k] - feet[1 - k].offset
-    return replace(feet[k], offset=feet[k].offset + _aside(body, stride, k, between))
+    return feet[k]._replace(offset=feet[k].offset + _aside(body, stride, k, between))
 
 
 def _hip(body: Body, state: State, stride: Stride, seconds: float) -> State:
@@ -441,7 +437,7 @@ def _hip(body: Body, state: State, stride: Stride, seconds: float) -> State:
     rate = state.drop[1] + clamped(rate - state.drop[1], -most, most)
     drop = state.drop[0] + rate * seconds, rate
     rise = _sprung(state.rise, 0.5 * (state.feet[0].height + state.feet[1].height), 1.5 / body.time, 1.0, seconds)
-    return replace(state, drop=drop, rise=rise, ahead=max(state.ahead + pace(body, state) - 1.0, 0.0))
+    return state._replace(drop=drop, rise=rise, ahead=max(state.ahead + pace(body, state) - 1.0, 0.0))
 
 
 def _need(body: Body, state: State, stride: Stride, k: int) -> float:

@@ -32,6 +32,19 @@ class LocalPose:
         return pose_space.local_to_model(skeleton, self.positions, self.rotations, self.scales)
 
 
+class MatrixPose(LocalPose):
+    """A pose of local matrices [n, 4, 4], taken apart when it is looked into: mostly it is only passed on."""
+
+    def __init__(self, matrices: np.ndarray) -> None:
+        self._matrices = matrices
+
+    @cached_property
+    def _parts(self) -> tuple:
+        return pose_space.decompose_matrices(self._matrices)
+
+    positions, rotations, scales = (property(lambda self, i=i: self._parts[i]) for i in range(3))
+
+
 @dataclass(eq=False)
 class Rig:
     """A skeleton of n bones with its bind pose; everything in the skeleton's level order."""
@@ -148,7 +161,6 @@ class Step:
     """One step of the stack."""
 
     name: str  # for messages
-    kind: str = ""  # what the host calls its kind
     solver: object  # what `apply` calls, unless a class has its own
     marks_reference: bool = False  # the pose that enters this step is the reference from here on
     begins_reference: bool = False  # it is, where no step before has marked one
