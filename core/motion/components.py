@@ -256,7 +256,8 @@ class ModelView:
         """`replaced`: local rotations to take instead of the pose's, by bone."""
         picked = list(bones)
         self.rig = rig
-        positions, rotations, scales = (array.take(picked, 0).tolist() for array in vars(pose).values())
+        arrays = pose.positions, pose.rotations, pose.scales
+        positions, rotations, scales = (array.take(picked, 0).tolist() for array in arrays)
         scaled = scales != [[1.0, 1.0, 1.0]] * len(picked)
         self.local_positions = local_positions = dict(zip(bones, positions, strict=True))
         self.local_rotations = local_rotations = dict(zip(bones, rotations, strict=True)) | (replaced or {})
