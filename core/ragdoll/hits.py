@@ -25,8 +25,7 @@ from . import weight_spread
 from .overlay import arc_lines
 
 WORLD, LOCAL, TOWARDS = "WORLD", "LOCAL", "TOWARDS"
-# A body is never made faster than this many times sqrt(gravity * height): 105 m/s for a man.
-FASTEST = 25.0
+FASTEST = 25.0  # a body is never made faster than this many times sqrt(gravity * height): 105 m/s for a man
 BLOW = 1e-6  # [s] what is shorter comes whole: its ends could not be told apart
 
 
@@ -222,9 +221,8 @@ class Loosening:
     """Settings."""
 
     sensitivity: float = 1.0  # times the standard one; 0 loosens nothing
-    # parents, children: what one bone further up or down feels, 0..1
-    parents: float = 0.5
-    children: float = 0.7
+    parents: float = 0.5  # what one bone further up feels, 0..1
+    children: float = 0.7  # what one further down feels, 0..1
     others: float = 0.1  # what all other bones feel at most, 0..1
     regain: float = 1.0  # [1/s]
 

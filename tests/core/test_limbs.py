@@ -38,8 +38,7 @@ def test_triangle_has_the_angles_of_the_law_of_cosines(effector, pole, upper, lo
     # c^2 = a^2 + b^2 - 2 a b cos(gamma), gamma being the inner angle at the joint.
     gamma = np.arccos(np.clip((-joint) @ (end - joint) / (upper * lower), -1, 1))
     assert upper**2 + lower**2 - 2 * upper * lower * np.cos(gamma) == pytest.approx(distance**2, abs=1e-9)
-    # The joint is in the plane of root, effector and pole, on the pole's side.
-    forward = effector / distance
+    forward = effector / distance  # the joint is in the plane of root, effector and pole, on the pole's side
     beside = np.array(pole) - forward * (pole @ forward)
     if length(beside) > 1e-3:
         off = joint - forward * (joint @ forward)
@@ -266,8 +265,7 @@ def test_hocks_and_toes(seed, count, amount):
     distance = np.linalg.norm(foot - hip)
     if count > 2 and 2 * lengths.max() - lengths.sum() < distance < lengths.sum():
         check_planted(body, [leg], body.bind, result, 1e-4)
-    # A single segment points at where its foot stood.
-    new = result.model(body.skeleton)[0][leg.foot_bone]
+    new = result.model(body.skeleton)[0][leg.foot_bone]  # A single segment points at where its foot stood
     if count == 2:
         assert angle(new - hip, foot - hip) < 1e-6
 

@@ -53,8 +53,7 @@ def test_masks_of_a_half_blend_halfway():
         np.testing.assert_allclose(quaternion.angle_between(result.rotations, end.rotations), 0.5 * whole, atol=1e-9)
     np.testing.assert_allclose(result.positions, 0.5 * (below.positions + other.positions))
     np.testing.assert_allclose(result.scales, 0.5 * (below.scales + other.scales))
-    # The weight multiplies the mask.
-    quarter = layered(below, half, weights=[0.5])
+    quarter = layered(below, half, weights=[0.5])  # the weight multiplies the mask
     np.testing.assert_allclose(quaternion.angle_between(quarter.rotations, below.rotations), 0.25 * whole, atol=1e-9)
 
 
