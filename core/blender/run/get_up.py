@@ -52,7 +52,9 @@ def planned(
     own = biped(obj, character.motion.rig, place)
     surface, ranges = _surface(character, own), _ranges(obj, own)
     own.bend_about(ranges.hinges(own))
-    manner = replace(manner, held=_held(obj, own, surface))
+    into = _into_world(own, place)
+    moved = (replace(each, offset=np.linalg.solve(into, each.offset)) for each in manner.moved)
+    manner = replace(manner, held=_held(obj, own, surface), moved=tuple(moved))
     deltas, places = own.placed(lying)
     floor = _floor(run, character, scene, own, own.extract(deltas, places).hip, place)
     hidden = scene.active_ragdoll.source
@@ -66,6 +68,11 @@ def planned(
     # As it is recorded, so that a jump finds what playing found.
     poses = LocalPose(*(array.astype(np.float32).astype(float) for array in vars(found.poses).values()))
     return found, Clip("Get Up", own.rig.skeleton.names, fps, poses)
+
+
+def _into_world(own: Biped, place: np.ndarray) -> np.ndarray:
+    """What turns and scales the plan frame into the world [3, 3]."""
+    return place[:3, :3] @ quaternion.to_matrix(quaternion.conjugate(own.frame)) / own.scale
 
 
 def _animated(character, hidden, frame: int, place: np.ndarray) -> np.ndarray:
@@ -123,7 +130,7 @@ def _held(obj, own: Biped, surface: Surface) -> tuple:
 
 def _floor(run, character, scene, own: Biped, hip: np.ndarray, place: np.ndarray) -> Floor:
     """What is under and around the hips, in the plan frame: a plane, and what stands on it. May refuse."""
-    into = place[:3, :3] @ quaternion.to_matrix(quaternion.conjugate(own.frame)) / own.scale
+    into = _into_world(own, place)
     others = [body for other in run.characters if other is not character for body in other.bodies.objects]
     solids = [obj.evaluated_get(run.graph) for obj in [*ground.solids(scene), *others]]
     count, cell = _AROUND, _CELL * own.height
