@@ -121,7 +121,7 @@ def test_stretching_moves_the_joints_and_weight_is_between(connected):
     after, _ = entry.apply(body, body.bind, Inputs(target=goal, pole=(0.1, -2, 3.0)))
     moved = np.any(after.positions != body.bind.positions, axis=1)
     assert moved.any() != connected, "a bone at its parent's tail cannot be moved"
-    np.testing.assert_allclose(after.scales[[entry.upper_bone, entry.lower_bone, foot]].prod(axis=0), 1.0)
+    np.testing.assert_allclose(after.scales[list(entry.bones)].prod(axis=0), 1.0)
 
 
 def test_refusals_name_the_bones():
@@ -145,7 +145,7 @@ def bending(seed=None, table=HUMAN):
 
 def joints(body, ik, pose):
     places, _, _ = pose.model(body.skeleton)
-    return (places[..., bone, :] for bone in (ik.upper_bone, ik.lower_bone, ik.end_bone))
+    return (places[..., bone, :] for bone in ik.bones)
 
 
 @settings(max_examples=60, deadline=None)
@@ -170,7 +170,7 @@ def test_a_straight_limb_bends_to_the_same_side_whatever_noise_its_joints_have()
     sides = []
     for noise in (0.0, 1e-6, -1e-6):
         pose = body.bind.copy()
-        for bone in (ik.upper_bone, ik.lower_bone):
+        for bone in ik.bones[:2]:
             pose.rotations[bone] = quaternion.normalize(pose.rotations[bone] + noise)
         root, _joint, end = joints(body, ik, pose)
         result, _ = ik.apply(body, pose, Inputs(target=root + 0.8 * (end - root)))
