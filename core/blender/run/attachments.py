@@ -5,6 +5,8 @@ constrained to the target's own body instead; then the forces act between the tw
 constraint comes and goes while the world is alive, see the end.
 """
 
+from contextlib import suppress
+
 import bpy
 import numpy as np
 
@@ -12,7 +14,7 @@ from ... import quaternion
 from ...errors import RagdollError
 from ...pose import affine, between
 from ...ragdoll import attachment, drives
-from ...ragdoll.attachment import DISTANCE, FIXED, POINT, STATED
+from ...ragdoll.attachment import DISTANCE, FIXED, STATED
 from ...ragdoll.drives import servo
 from ...ragdoll.drives.law import Frame, Side
 from ..physics import built, source, world
@@ -74,7 +76,8 @@ class Attached:
         self.point = (np.linalg.inv(part.offset) @ [*item.point, 1.0])[:3]  # in the body's frame [3] [m]
         self.stated, self.reach = item.offset == STATED, item.reach_seconds
         turn = quaternion.normalize(np.array(item.offset_rotation, dtype=float))
-        self.offset = affine(quaternion.to_matrix(turn), item.offset_location)
+        # From the other's to the bone's place [4, 4], if one is stated.
+        self.offset = affine(quaternion.to_matrix(turn), item.offset_location) if self.stated else np.eye(4)
         below = {part.bone: part}
         for each in obj.active_ragdoll.parts:  # parents come before
             if each.parent in below:
@@ -115,7 +118,7 @@ def switch_on(run, own: Attached, body, now) -> None:
         if own.other_row >= 0:
             place = place @ array_of(posed.pose.bones[own.target_bone].matrix)
         own.base = np.linalg.inv(now) @ rigid(place)
-    anchor = (now @ own.base @ (own.offset if own.stated else np.eye(4)))[:3, 3]
+    anchor = (now @ own.base @ own.offset)[:3, 3]
     own.length = float(np.linalg.norm(point_of(own, body) - anchor))
 
 
@@ -126,18 +129,6 @@ def stated_place(own: Attached, place, body) -> np.ndarray:
     result = np.array(place, dtype=float)
     result[:3, 3] = (place @ own.offset)[:3, 3]
     return result
-
-
-def error_of(own: Attached, body, now) -> tuple[float, float]:
-    """Distance [m] and angle [rad] of the body from where its constraint holds it."""
-    if own.grip is None or own.live is None:
-        return 0.0, 0.0
-    wanted = now @ own.grip
-    if own.kind == POINT:
-        return float(np.linalg.norm(point_of(own, body) - wanted[:3, 3])), 0.0
-    turns = quaternion.from_matrix(np.stack([body[:3, :3], wanted[:3, :3]]))
-    error = float(np.linalg.norm(body[:3, 3] - wanted[:3, 3]))
-    return error, float(quaternion.angle_between(turns[0], turns[1]))
 
 
 def point_of(own: Attached, body) -> np.ndarray:
@@ -181,10 +172,8 @@ class Attachments(Effect):
     def __init__(self, run, scene) -> None:
         """Read the settings and make sure that there are helpers for them."""
         self.all: list[Attached] = []
-        rows = {}
-        for character in run.characters:
-            for i, part in enumerate(character.obj.active_ragdoll.parts):
-                rows[part.body.name] = character.rows.start + i
+        parts = [part for character in run.characters for part in character.obj.active_ragdoll.parts]
+        rows = {part.body.name: row for row, part in enumerate(parts)}
         for character in run.characters:
             if not character.obj.active_ragdoll.muted:
                 self.all += _attachments_of(character, scene, rows)
@@ -193,9 +182,7 @@ class Attachments(Effect):
         """Switch all constraints off, put the holders at their targets; the hidden scene stands at the first frame."""
         for joint in _joints(run):  # Bullet keeps them, as it must in the step that makes the world
             joint.evaluated_get(run.graph).rigid_body_constraint.enabled = False
-        for own in self.all:
-            if own.holder is None:
-                continue
+        for own in (own for own in self.all if own.holder is not None):
             try:
                 own.place = own.command = place_of(run, own, scene, run.first)
                 put(run, own.holder, own.place)
@@ -235,10 +222,8 @@ class Attachments(Effect):
     def finish(self, run) -> None:
         """Let go of everything."""
         for own in self.all:
-            try:
+            with suppress(ReferenceError):  # a helper was deleted
                 _let_go(run, own)
-            except ReferenceError:  # a helper was deleted
-                continue
 
 
 def _attachments_of(character, scene, rows: dict) -> list[Attached]:
@@ -301,7 +286,7 @@ def _step(run, own: Attached, scene, seconds: float, substeps: int) -> None:
         frame = np.array(now, dtype=float)
         frame[:3, 3] = point_of(own, body)
         own.grip = np.linalg.inv(now) @ (body if own.kind == FIXED else frame)
-        _join_by_spring(run, own, frame, gains)
+        _join(run, own, frame, gains)
     elif settings.max_force > 0.0 or own.capped:
         set_springs(_constraint_of(run, own), gains)
     own.capped = settings.max_force > 0.0
@@ -325,22 +310,20 @@ def _approach(run, own: Attached, body, now, left: int) -> None:
         way = (wanted[:3, 3] + turn @ (point - body[:3, 3]) - point) / left
     else:
         way, angles = (wanted[:3, 3] - point) / left, None
-    _join_by_limits(run, own, affine(np.eye(3), point), [(float(x), float(x)) for x in way], angles)
+    _join(run, own, affine(np.eye(3), point), None, [(float(x), float(x)) for x in way], angles)
 
 
 def _rope(run, own: Attached, scene, body, now, before, length: float, seconds: float) -> None:
     """Limit the distance along the rope. The constraint is remade in each frame, as its axes do not swing."""
-    held = own.offset if own.stated else np.eye(4)
-    anchor = (now @ own.base @ held)[:3, 3]
+    anchor = (now @ own.base @ own.offset)[:3, 3]
     point, last = point_of(own, body), point_of(own, run.body_before[own.row])
     if own.holder is not None:
-        ahead = (own.place @ held)[:3, 3]
-        pace = (ahead - anchor) / seconds
+        pace = ((own.place @ own.offset)[:3, 3] - anchor) / seconds
     else:
-        pace = (anchor - (before @ own.base @ held)[:3, 3]) / seconds
+        pace = (anchor - (before @ own.base @ own.offset)[:3, 3]) / seconds
     velocity, far = (point - last) / seconds - pace, 1e3 * max(length, own.character.height)
     frame, limits = attachment.rope(point, anchor, velocity, length, far, world.pull(scene), seconds)
-    _join_by_limits(run, own, frame, limits)
+    _join(run, own, frame, None, limits)
 
 
 def _gains(run, own: Attached, scene, max_force: float, seconds: float, substeps: int, body, now) -> list[float]:
@@ -348,8 +331,13 @@ def _gains(run, own: Attached, scene, max_force: float, seconds: float, substeps
     mass, height, arm = own.character.mass, own.character.height, float(run.gyration_radius[own.row])
     frame = Frame(seconds, substeps, scene.rigidbody_world.solver_iterations)
     fall = 0.5 * max(scene.gravity.length, 1e-6) * seconds**2
-    error, angle = error_of(own, body, now)
-    found = []
+    error, angle, found = 0.0, 0.0, []  # of the body, from where its constraint holds it
+    if own.grip is not None:
+        wanted, place = now @ own.grip, body[:3, 3] if own.kind == FIXED else point_of(own, body)
+        error = float(np.linalg.norm(place - wanted[:3, 3]))
+        if own.kind == FIXED:
+            turns = quaternion.from_matrix(np.stack([body[:3, :3], wanted[:3, :3]]))
+            angle = float(quaternion.angle_between(turns[0], turns[1]))
     for inertia, *cap in ((mass, max_force, error, fall), (mass * height**2, max_force * arm, angle, fall / arm)):
         side = Side(np.ones(1), np.array([inertia]), np.array([[inertia]]), tuple(cap), {})
         found.append([gain.item() for gain in drives.of("VELOCITY").gains(side, frame)])
@@ -358,14 +346,6 @@ def _gains(run, own: Attached, scene, max_force: float, seconds: float, substeps
 
 
 # ---- helpers --------------------------------------------------------------------------------------------------------
-def _swap_joints(run, own: Attached):
-    """Make the other one of the two constraint objects the live one; returns its evaluated constraint."""
-    if own.live is not None:
-        _disconnect(run, own.joints[own.live])
-    own.live = 0 if own.live is None else 1 - own.live
-    return _constraint_of(run, own)
-
-
 def _let_go(run, own: Attached) -> None:
     if own.live is not None:
         _disconnect(run, own.joints[own.live])
@@ -450,35 +430,28 @@ def _disconnect(run, joint) -> None:
     constraint.type = "GENERIC_SPRING"
 
 
-def _join_by_spring(run, own: Attached, frame, gains) -> None:
-    """Have Bullet's constraint made at the next step at a frame [4, 4]: a servo that keeps the bodies as they are."""
-    constraint = _swap_joints(run, own)
-    for axis in "xyz":
-        setattr(constraint, f"use_limit_lin_{axis}", False)
-        setattr(constraint, f"use_limit_ang_{axis}", False)
-        setattr(constraint, f"use_spring_{axis}", True)
-        setattr(constraint, f"use_spring_ang_{axis}", own.kind == FIXED)
-    set_springs(constraint, gains)
-    _join(run, own, own.body, own.other, frame, "GENERIC_SPRING")
-
-
-def _join_by_limits(run, own: Attached, frame, linear, angular=None) -> None:
-    """Have Bullet's constraint made at the next step, as limits relative to what holds the body.
+def _join(run, own: Attached, frame, gains, linear=(None,) * 3, angular=None) -> None:
+    """Have Bullet's constraint made at the next step at a frame [4, 4], by the other one of the two constraint objects.
 
     Args:
+        gains: of a servo that keeps the bodies as they are; None for limits relative to what holds the body.
         linear: for each axis the lowest and the highest offset [m], or None where it is free.
         angular: the three angles at which it is held [rad]; None leaves it free to turn.
     """
-    constraint = _swap_joints(run, own)
+    if own.live is not None:
+        _disconnect(run, own.joints[own.live])
+    own.live = 0 if own.live is None else 1 - own.live
+    constraint = _constraint_of(run, own)
     for i, axis in enumerate("xyz"):
         limit(constraint, f"lin_{axis}", linear[i])
         limit(constraint, f"ang_{axis}", None if angular is None else (float(angular[i]),) * 2)
-    _join(run, own, own.other, own.body, frame, "GENERIC")
-
-
-def _join(run, own: Attached, first, second, frame, kind: str) -> None:
+        setattr(constraint, f"use_spring_{axis}", True)  # limits alone have no springs, whatever this says
+        setattr(constraint, f"use_spring_ang_{axis}", own.kind == FIXED)
+    if gains is not None:
+        set_springs(constraint, gains)
     put(run, own.joints[own.live], frame)
-    constraint = _constraint_of(run, own)
     constraint.enabled = True
-    constraint.object1, constraint.object2 = first.evaluated_get(run.graph), second.evaluated_get(run.graph)
-    constraint.type = kind  # last, because setting the type makes Blender look at the constraint again
+    pair = own.body.evaluated_get(run.graph), own.other.evaluated_get(run.graph)
+    constraint.object1, constraint.object2 = pair if gains is not None else pair[::-1]
+    # Last, because setting the type makes Blender look at the constraint again.
+    constraint.type = "GENERIC" if gains is None else "GENERIC_SPRING"

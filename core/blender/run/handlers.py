@@ -15,66 +15,51 @@ from ..settings import saved
 from ..stack import pose_stack
 from . import pipeline, reconcile, shot_run, show, simulate
 
-
-class Clock:
-    """Measures one frame: our own Python, and apart from it the evaluation of the source scene."""
-
-    def __init__(self) -> None:
-        self.began, self.source = time.perf_counter(), 0.0
-
-    def __call__(self, evaluate, *args) -> None:
-        """Evaluate the source."""
-        began = time.perf_counter()
-        evaluate(*args)
-        self.source += time.perf_counter() - began
-
-    def note(self, run) -> None:
-        """Append this frame's seconds to the run's."""
-        run.seconds["source"].append(self.source)
-        run.seconds["own"].append(time.perf_counter() - self.began - self.source)
+_HANDLERS = {}  # by the names of Blender's lists of handlers
 
 
-def _handler(function):
-    """A handler that stays when files are loaded and notes a KeyboardInterrupt, which Blender only prints."""
-    count = function.__code__.co_argcount  # Blender gives those of load and save one, all others two
+def _handler(*names: str):
+    """A handler of some names that stays when files are loaded and notes a KeyboardInterrupt, which Blender prints."""
 
-    @persistent
-    @functools.wraps(function, assigned=("__name__", "__doc__"))  # of this module, see `remove`
-    def call(*given):
-        STATE.follow_names()
-        try:
-            return function(*given[:count])
-        except KeyboardInterrupt:
-            STATE.interrupted = True
-            raise
+    def handler(function):
+        count = function.__code__.co_argcount  # Blender gives those of load and save one, all others two
 
-    return call
+        @persistent
+        @functools.wraps(function, assigned=("__name__", "__doc__"))  # of this module, see `remove`
+        def call(*given):
+            STATE.follow_names()
+            try:
+                return function(*given[:count])
+            except KeyboardInterrupt:
+                STATE.interrupted = True
+                raise
+
+        _HANDLERS.update(dict.fromkeys(names, call))
+        return call
+
+    return handler
 
 
-def _concerns(scene) -> bool:
-    """Whether a scene has characters of ours, and is not being moved through frames by ourselves."""
-    own = scene.active_ragdoll
-    return own.has_characters and not (STATE.busy or own.is_source)
+_handler("render_init")(simulate.begin_render)
+_handler("render_complete", "render_cancel")(simulate.end_render)
 
 
-@_handler
+@_handler("frame_change_pre")
 def before_frame(scene, _graph=None) -> None:
-    """frame_change_pre"""
-    if not (STATE.busy or scene.active_ragdoll.is_source):
-        show.show_guests(scene)
-    if not _concerns(scene) or _shows_without_run(scene):
+    """Find out what kind of frame comes, and have it prepared."""
+    if STATE.busy or scene.active_ragdoll.is_source:
         return
-    run = STATE.runs.get(scene.name)
-    if run is not None and scene.active_ragdoll.source is None:
+    show.show_guests(scene)
+    if not scene.active_ragdoll.has_characters or _shows_without_run(scene):
+        return
+    if scene.name in STATE.runs and scene.active_ragdoll.source is None:
         _end(scene, f"The hidden source of scene '{scene.name}' was deleted: begin at the shot's first frame again")
-        run = None
     first, last = world.shot_range(scene)
-    frame = scene.frame_current
-    clock = Clock()
-    if _leaves_first(scene, run, frame, (first, last)):
+    frame, began = scene.frame_current, time.perf_counter()
+    if _leaves_first(scene, frame, first, last):
         scene.frame_set(first)
         view_layers.stand_at(scene, frame)
-        run = STATE.runs.get(scene.name)
+    run = STATE.runs.get(scene.name)
     try:
         posed = ()
         if run is None or frame == first:
@@ -86,12 +71,12 @@ def before_frame(scene, _graph=None) -> None:
             STATE.broken.discard(scene.name)
             STATE.runs.pop(scene.name, None)
             _forget_trouble(scene)
-            run = STATE.runs[scene.name] = pipeline.start(scene, clock)
+            run = STATE.runs[scene.name] = pipeline.start(scene)
             posed = run.characters
         elif run is not None and run.frame is not None and frame == run.frame + 1 and frame <= last:
             _refuse_evaluated(run, scene)
             _observe(run, scene)  # another view layer was played than the one that steps
-            pipeline.step(run, scene, clock)
+            pipeline.step(run, scene)
             posed = run.characters
         elif run is not None and frame == run.frame:
             return
@@ -118,7 +103,9 @@ def before_frame(scene, _graph=None) -> None:
         if scene.frame_current != frame:  # ended in the warm-up
             view_layers.stand_at(scene, frame)
     if run is not None:
-        clock.note(run)
+        run.seconds["source"].append(run.source_seconds)
+        run.seconds["own"].append(time.perf_counter() - began - run.source_seconds)
+        run.source_seconds = 0.0
 
 
 def _shows_without_run(scene) -> bool:
@@ -146,9 +133,9 @@ def _refuse_evaluated(run, scene) -> None:
     )
 
 
-def _leaves_first(scene, run, frame: int, shot: tuple) -> bool:
+def _leaves_first(scene, frame: int, first: int, last: int) -> bool:
     """Whether the scene steps from the first frame without a run there, as after a build, a load or an undo at it."""
-    first, last = shot
+    run = STATE.runs.get(scene.name)
     if frame != first + 1 or frame > last or (run is not None and run.frame == run.first == first):
         return False
     return _last_shown(scene) == first and bool(built.ragdolls(scene))
@@ -214,9 +201,9 @@ def _stop(scene, run, text) -> None:
     print(f"Active Ragdoll: {text}")
 
 
-@_handler
+@_handler("frame_change_post")
 def after_frame(scene, graph=None) -> None:
-    """frame_change_post"""
+    """Observe what a step has led to."""
     world.note_frame(scene)
     if STATE.busy or scene.active_ragdoll.is_source:
         return
@@ -244,19 +231,20 @@ def _observe(run, scene) -> None:
     run.seconds["own"][-1] += time.perf_counter() - began
 
 
-@_handler
+@_handler("depsgraph_update_post")
 def after_update(scene, graph=None) -> None:
-    """depsgraph_update_post: what has been edited, renamed or deleted since the scene was last evaluated."""
+    """See what has been edited, renamed or deleted since the scene was last evaluated."""
     world.note_frame(scene)
     if graph is None:
         return
     if graph.mode == "VIEWPORT":  # it was updated on its own: from now on Blender lets it step the world
         STATE.can_step.add((graph.scene.name, graph.view_layer.name))
-    if not (STATE.busy or scene.active_ragdoll.is_source):
-        show.show_arrived(scene)
     if len(STATE.clips):  # actions that were edited are sampled anew
         STATE.clips.mark(graph)
-    if not _concerns(scene):
+    if STATE.busy or scene.active_ragdoll.is_source:
+        return
+    show.show_arrived(scene)
+    if not scene.active_ragdoll.has_characters:
         return
     if scene.name in STATE.runs:
         with contextlib.suppress(ReferenceError, KeyError):  # something was deleted: the next frame tells
@@ -341,18 +329,18 @@ def _end(scene, text: str) -> None:
         world.halt(scene)
 
 
-@_handler
-def before_undo(_scene=None, _graph=None) -> None:
-    """undo_pre, redo_pre: let go of joints, since Blender is about to free bodies that their copies look at."""
+@_handler("undo_pre", "redo_pre")
+def before_undo() -> None:
+    """Let go of joints, since Blender is about to free bodies that their copies look at."""
     for scene in _with_world(STATE.worlds_with_joints):
         world.clear_old(scene)
         world.release(scene)
     STATE.worlds_with_joints.clear()
 
 
-@_handler
-def after_undo(_scene=None, _graph=None) -> None:
-    """undo_post, redo_post: end the runs, because bodies and joints may have been replaced."""
+@_handler("undo_post", "redo_post")
+def after_undo() -> None:
+    """End the runs, because bodies and joints may have been replaced."""
     reconcile.mend()
     break_runs()
     STATE.unstepped.clear()
@@ -383,9 +371,9 @@ def break_runs() -> None:
     STATE.runs.clear()
 
 
-@_handler
-def leave_worlds(_file=None) -> None:
-    """load_pre, and when the handlers go: end all runs where Blender would crash otherwise."""
+@_handler("load_pre")
+def leave_worlds() -> None:
+    """Before a file is loaded, and when the handlers go: end all runs where Blender would crash otherwise."""
     if not world.IS_42:
         return
     with STATE.occupied():
@@ -394,9 +382,9 @@ def leave_worlds(_file=None) -> None:
     break_runs()
 
 
-@_handler
-def after_load(_file=None) -> None:
-    """load_post"""
+@_handler("load_post")
+def after_load() -> None:
+    """Begin anew with what was loaded, brought up to date."""
     STATE.clear()
     _note_frames()
     # A piece of a shot is rendered by changing the range.
@@ -408,40 +396,23 @@ def after_load(_file=None) -> None:
     drop_source_scenes()  # those of scenes that were deleted, when there was nothing left to remove
 
 
-@_handler
+@_handler("save_pre")
 def before_save() -> None:
-    """save_pre"""
+    """Note what a file has to keep."""
     saved.keep_overrides()
     saved.note_version()
-
-
-_HANDLERS = (
-    ("frame_change_pre", before_frame),
-    ("frame_change_post", after_frame),
-    ("depsgraph_update_post", after_update),
-    ("undo_pre", before_undo),
-    ("redo_pre", before_undo),
-    ("undo_post", after_undo),
-    ("redo_post", after_undo),
-    ("load_pre", leave_worlds),
-    ("load_post", after_load),
-    ("save_pre", before_save),
-    ("render_init", _handler(simulate.begin_render)),
-    ("render_complete", _handler(simulate.end_render)),
-    ("render_cancel", _handler(simulate.end_render)),
-)
 
 
 def add() -> None:
     """Install the handlers, once each."""
     remove()
-    for name, function in _HANDLERS:
+    for name, function in _HANDLERS.items():
         getattr(bpy.app.handlers, name).append(function)
 
 
 def remove() -> None:
     """Remove our handlers, also those left by an earlier load of this module."""
-    for name, _function in _HANDLERS:
+    for name in _HANDLERS:
         installed = getattr(bpy.app.handlers, name)
         installed[:] = [other for other in installed if getattr(other, "__module__", None) != __name__]
     STATE.clear()

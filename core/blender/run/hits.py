@@ -6,6 +6,7 @@ are as many as the hits need at the first frame, where the world is made anew; e
 stands in bind pose during that run. None is taken away before the ragdoll is, and no original is written.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -213,10 +214,8 @@ class Hits(Effect):
         """Switch all springs off."""
         for hitter in [hitter for own in self.by_name.values() for hitter in own.hitters if hitter.acting]:
             hitter.acting = False
-            try:
+            with suppress(ReferenceError):  # the helper was deleted
                 _drive_spring(run, hitter.obj, 0.0)
-            except ReferenceError:  # the helper was deleted
-                continue
 
 
 def _rate(scene) -> float:
@@ -283,25 +282,17 @@ def _pushes(run, own: CharacterHits, scene, matrices, begin: float, end: float, 
     bodies = core_hits.Bodies(own.character.bone_names, *masses, *places, *size)
     found = []
     for hit in acting:
-        place = "target" if isinstance(hit, core_hits.Hit) else "origin"
+        now, target = hit, own.targets.get(hit.title)
         try:
-            now = replace(hit, **{place: _target_place(run, own, hit, getattr(hit, place))})
+            if target is not None:  # where it was in the last frame
+                place = tuple(array_of(target.evaluated_get(run.graph).matrix_world)[:3, 3])
+                now = replace(hit, **{"target" if isinstance(hit, core_hits.Hit) else "origin": place})
             found += core_hits.pushes(now, bodies, begin, end, rate)
-        except RagdollError as error:
+        except (RagdollError, ReferenceError) as error:
             own.hits = [other for other in own.hits if other is not hit]
-            STATE.warn(own.character.name, f"'{own.character.name}': {error}; it is left out")
+            text = error if isinstance(error, RagdollError) else f"{hit.title}: its target was deleted"
+            STATE.warn(own.character.name, f"'{own.character.name}': {text}; it is left out")
     return found
-
-
-def _target_place(run, own: CharacterHits, hit, otherwise) -> tuple:
-    """Place of the target of a hit in the last frame."""
-    target = own.targets.get(hit.title)
-    if target is None:
-        return otherwise
-    try:
-        return tuple(array_of(target.evaluated_get(run.graph).matrix_world)[:3, 3])
-    except ReferenceError:
-        raise RagdollError(f"{hit.title}: its target was deleted") from None
 
 
 def _drive(run, hitter: Hitter, impulse, seconds: float, substeps: int, height: float) -> None:
@@ -331,21 +322,14 @@ def _ensure_hitters(own: CharacterHits, scene) -> None:
     parts = {part.bone: part for part in settings.parts}
     free: dict = {}
     for helper_object in built.helpers(settings.collection, built.HITTER):
-        if _is_whole(helper_object, scene, parts.get(helper_object[built.BONE])):
-            blow = helper_object.rigid_body_constraint.use_breaking
-            free.setdefault((helper_object[built.BONE], blow), []).append(helper_object)
+        part, spring = parts.get(helper_object[built.BONE]), helper_object.rigid_body_constraint
+        whole = helper_object.name in scene.objects and None not in (part, spring, helper_object.rigid_body)
+        if whole and (spring.object1, spring.object2) == (part.body, helper_object):
+            free.setdefault((part.bone, spring.use_breaking), []).append(helper_object)
     wanted = [(h.bone, h.kind > 0) for h in own.hitters]
     found = used_again(scene, free, wanted, lambda key: _make_hitter(obj, scene, parts[key[0]], key[1]))
     for hitter, helper_object in zip(own.hitters, found, strict=True):
         hitter.obj = helper_object
-
-
-def _is_whole(hitter, scene, part) -> bool:
-    """Whether a hitter's object is still what it was made as."""
-    if part is None or hitter.name not in scene.objects or hitter.rigid_body is None:
-        return False
-    constraint = hitter.rigid_body_constraint
-    return constraint is not None and constraint.object1 == part.body and constraint.object2 == hitter
 
 
 def _make_hitter(obj, scene, part, blow: bool):

@@ -119,7 +119,12 @@ class KinematicBlend(Effect):
         begun = np.flatnonzero(now & ~self._before & (run.frame > run.first))
         self._before = now.copy()
         if len(begun):
-            self._begin(run, before, begun, shown_seconds)
+            shown = _moving(run.body[begun], run.body[begun], run.body_before[begun], shown_seconds)
+            animated = _moving(before[begun], run.wanted[begun], before[begun], shown_seconds)
+            found = transition(shown, animated, np.full(len(begun), DURATION))
+            self._seconds[begun] = 0.0
+            for values, new in zip(self._left, found[:4], strict=True):
+                values[begun] = new
         self._seconds += shown_seconds
         rows = np.flatnonzero(now & (self._seconds < DURATION))
         if not len(rows):
@@ -128,14 +133,6 @@ class KinematicBlend(Effect):
         result = places.copy()
         result[rows] = left.placed(places[rows], self._seconds[rows])
         return result
-
-    def _begin(self, run, before: np.ndarray, rows: np.ndarray, seconds: float) -> None:
-        shown = _moving(run.body[rows], run.body[rows], run.body_before[rows], seconds)
-        animated = _moving(before[rows], run.wanted[rows], before[rows], seconds)
-        found = transition(shown, animated, np.full(len(rows), DURATION))
-        self._seconds[rows] = 0.0
-        for values, new in zip(self._left, found[:4], strict=True):
-            values[rows] = new
 
 
 def _moving(at: np.ndarray, late: np.ndarray, early: np.ndarray, seconds: float) -> Moving:

@@ -37,8 +37,7 @@ class Record:
 
     def state(self, frame: int) -> State | None:
         """At a frame of the shot."""
-        values = self.values.get(frame)
-        return None if values is None else State.from_values(values)
+        return State.from_values(self.values[frame]) if frame in self.values else None
 
     def blend(self, frame: int) -> float:
         """Factor of the physics blend in what a frame shows: what the frame before has decided."""
@@ -47,21 +46,13 @@ class Record:
 
     def passage(self, frame: int) -> Passage | None:
         """The one that a frame belongs to."""
-        found = [passage for passage in self.passages if passage.frame < frame]
-        return found[-1] if found else None
+        return next((passage for passage in reversed(self.passages) if passage.frame < frame), None)
 
     def to_text(self) -> str:
         """As JSON."""
-        frames = sorted(self.values)
-        values = np.array([self.values[frame] for frame in frames])
-        return json.dumps(
-            {
-                "version": VERSION,
-                "frames": frames,
-                "values": _packed(values),
-                "passages": [_passage_to(passage) for passage in self.passages],
-            }
-        )
+        frames, passages = sorted(self.values), [_passage_to(passage) for passage in self.passages]
+        values = _packed(np.array([self.values[frame] for frame in frames]))
+        return json.dumps({"version": VERSION, "frames": frames, "values": values, "passages": passages})
 
     @staticmethod
     def from_text(text: str) -> Record:
@@ -160,8 +151,7 @@ def record_of(obj, frame: int) -> Record | None:
             return None
         found, trouble = _read(text)
         if trouble:
-            name = obj.name
-            STATE.warn(name, f"The record of the recovery of '{name}' is damaged, simulate again: {trouble}")
+            STATE.warn(obj.name, f"The record of the recovery of '{obj.name}' is damaged, simulate again: {trouble}")
         return found
     run = STATE.runs.get(scene.name)
     found = recovery_of(obj)
@@ -183,10 +173,9 @@ def phase_of(obj) -> str:
     settings = obj.active_ragdoll
     if not settings.recovery.enabled or state_of(obj) not in ("LIVE", "CACHED"):
         return ""
-    frame = settings.scene.frame_current
-    record = record_of(obj, frame)
-    state = None if record is None else record.state(frame)
-    return "" if state is None else state.phase
+    record = record_of(obj, frame := settings.scene.frame_current)
+    state = record and record.state(frame)
+    return state.phase if state else ""
 
 
 def store_records(run) -> None:
@@ -237,8 +226,7 @@ def kept_of(obj) -> dict[int, dict]:
 def _kept(obj, scene, frame: int, measured) -> dict:
     """What `measured` gives of a run that stands one frame before; on a jump to the frame what it gave back then."""
     kept = kept_of(obj)
-    first, _last = world.shot_range(scene)
-    if frame <= first:
+    if frame <= world.shot_range(scene)[0]:
         return {}
     run = STATE.runs.get(scene.name)
     if run is not None and run.frame == frame - 1:
@@ -300,8 +288,7 @@ def _phase(run, character) -> int:
 
 def _touches(run, character, bone: str, scene) -> bool:
     """Whether the body of a bone ("": any body of the character) touches another object of the rigid body world."""
-    own = {body.name for body in character.bodies.objects} | {body.name for body in character.targets.objects}
-    margin = MARGIN * character.height
+    own, margin = {*character.bodies.objects.keys(), *character.targets.objects.keys()}, MARGIN * character.height
     others = [
         other.evaluated_get(run.graph)
         for other in scene.rigidbody_world.collection.objects
@@ -323,13 +310,8 @@ def _near(corners: np.ndarray, other, margin: float) -> bool:
         return False
     for corner, place in zip(corners, moved(corners, np.linalg.inv(matrix)), strict=True):
         found, nearest, normal, _face = other.closest_point_on_mesh(place.tolist())
-        if not found:
-            continue
-        away = np.array(nearest) - place
-        if away @ np.array(normal) > 0.0:  # then the corner is behind the face
-            return True
-        world_point = matrix[:3, :3] @ np.array(nearest) + matrix[:3, 3]
-        if np.linalg.norm(world_point - corner) <= margin:
+        behind = found and (np.array(nearest) - place) @ np.array(normal) > 0.0  # the corner is behind the face
+        if behind or (found and np.linalg.norm(moved(np.array([nearest]), matrix)[0] - corner) <= margin):
             return True
     return False
 

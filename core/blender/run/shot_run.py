@@ -3,6 +3,7 @@ and what must hold to run it."""
 
 import contextlib
 import math
+from functools import cached_property
 
 import bpy
 import numpy as np
@@ -20,7 +21,7 @@ from ..settings import at_frame, declare
 from ..settings.bone import ActiveRagdollBone, DriveFactors
 
 FASTEST = 2000.0  # [m/s per metre of height]: beyond it something has come apart
-MASKS = ("switched_off", "awake", "struck", "waiting")  # that effects state
+MASKS = ("switched_off", "awake", "struck", "waiting")  # that effects state, see `Effect`
 FALLING = 100.0  # [m/s] the tiniest thing comes to by falling: a character of 5 cm and less is given that
 
 
@@ -101,7 +102,6 @@ class Character:
     """
 
     motion = None  # its motion stack, if it has one
-    strengths: tuple | None = None  # largest torques and forces of its bodies [m], where a human's are asked for
     blend = 1.0  # its own physics blend for the frame to come
     reading: dict | None = None  # what the state graph read of it last, see `records`
     joints_off = False  # its joints are left out, as a recovery wants
@@ -131,6 +131,12 @@ class Character:
         # Its own physics blend by frame, where it is keyed.
         self.blends: dict | None = {} if keyed and at_frame.is_keyed(obj, "physics_blend") else None
 
+    @cached_property
+    def strengths(self) -> tuple:
+        """Largest torques [m] and forces [m] of a human's joints, scaled to the character."""
+        torque, force = human.human_strengths(anatomy_of(self.obj), bone_parents(self.obj), self.mass, self.height)
+        return torque[self.bones], force[self.bones]
+
 
 class Run:
     """The simulation of a scene's shot, from its first frame on.
@@ -139,14 +145,10 @@ class Run:
     bodies, so that props still meet it.
     """
 
-    # Masks of bodies [m]:
+    # Masks of bodies [m], as are those of `MASKS`:
     limp: np.ndarray  # body mode LIMP
     kinematic_by_user: np.ndarray  # body mode KINEMATIC, or its character is baked
-    kinematic_by_effect: np.ndarray  # this and the next ones effects state, see `Effect`
-    switched_off: np.ndarray
-    awake: np.ndarray
-    struck: np.ndarray
-    waiting: np.ndarray
+    kinematic_by_effect: np.ndarray  # as effects state
     kinematic: np.ndarray  # kinematic for whatever reason
     calm: np.ndarray  # has come to lie nearly still
 
@@ -183,6 +185,7 @@ class Run:
         self.held: dict = {}  # the scene's other bodies that wait for the first frame, and their places
         # Seconds spent per frame in our own Python and in evaluating the source scene, for reports.
         self.seconds: dict = {"own": [], "source": []}
+        self.source_seconds = 0.0  # of the frame that is being stepped
         self.characters: list[Character] = []
         for obj in ragdolls(scene):
             self.characters.append(Character(obj, self.characters[-1].rows.stop if self.characters else 0))
@@ -244,11 +247,8 @@ class Run:
 
     def _merged(self, name: str) -> np.ndarray:
         """Mask of the bodies [m] for which any effect sets a certain mask."""
-        result = np.zeros(len(self.masses), dtype=bool)
-        for mask in (getattr(effect, name) for effect in self.effects):
-            if mask is not None:
-                result |= mask
-        return result
+        masks = [getattr(effect, name) for effect in self.effects]
+        return np.any([np.zeros(len(self.masses), dtype=bool), *(mask for mask in masks if mask is not None)], axis=0)
 
     def weights(self) -> tuple:
         """Rotation and translation weights with all factors [m]; 0 where nothing drives."""
@@ -306,40 +306,26 @@ def check_numbers(run: Run, character, blend: float) -> None:
             raise RagdollError(f"The {what} of bone '{bone}' of '{character.name}' is not a number")
 
 
-def strengths_of(obj) -> tuple:
-    """Largest torques [m] and forces [m] of a human's joints, scaled to the character."""
-    settings, anatomy = obj.active_ragdoll, anatomy_of(obj)
-    bones = [obj.data.bones.find(part.bone) for part in settings.parts]
-    mass = sum(part.body.rigid_body.mass for part in settings.parts)
-    torque, force = human.human_strengths(anatomy, bone_parents(obj), mass, settings.height)
-    return torque[bones], force[bones]
-
-
 def check_parts(obj) -> None:
     """Raises RagdollError naming the helper, and its bone, that a character's ragdoll lacks."""
-    settings, parts = obj.active_ragdoll, obj.active_ragdoll.parts
+    settings, parts, anew = obj.active_ragdoll, obj.active_ragdoll.parts, "build the ragdoll anew"
     check_record(obj)
     for part in parts:
         for kind in ("body", "target", "anchor"):
             helper = getattr(part, kind)
             if helper is None or helper.name not in settings.scene.objects:
-                raise RagdollError(
-                    f"The {kind} of bone '{part.bone}' of '{obj.name}' was deleted: build the ragdoll anew"
-                )
+                raise RagdollError(f"The {kind} of bone '{part.bone}' of '{obj.name}' was deleted: {anew}")
         if part.body.rigid_body is None or part.target.rigid_body is None:
-            raise RagdollError(
-                f"The body of bone '{part.bone}' of '{obj.name}' is no rigid body: build the ragdoll anew"
-            )
+            raise RagdollError(f"The body of bone '{part.bone}' of '{obj.name}' is no rigid body: {anew}")
         if not {motor.get(built.NUMBER) for motor in part.motors} <= set(range(len(joint_motors.MOTORS))):
-            raise RagdollError(f"The motors of bone '{part.bone}' of '{obj.name}' are damaged: build the ragdoll anew")
+            raise RagdollError(f"The motors of bone '{part.bone}' of '{obj.name}' are damaged: {anew}")
     physics = settings.physics_armature
     if physics is None or physics.name not in settings.scene.objects:
-        raise RagdollError(f"The physics armature of '{obj.name}' was deleted: build the ragdoll anew")
+        raise RagdollError(f"The physics armature of '{obj.name}' was deleted: {anew}")
     if len(built.helpers(settings.collection, built.JOINT)) < built.record(settings.collection)["joints"]:
-        raise RagdollError(f"A joint of '{obj.name}' was deleted: build the ragdoll anew")
-    inside = {len(parts), len(settings.bodies.objects), len(settings.targets.objects)}
-    if len(inside) != 1:
-        raise RagdollError(f"Helpers of '{obj.name}' were moved out of their collections: build the ragdoll anew")
+        raise RagdollError(f"A joint of '{obj.name}' was deleted: {anew}")
+    if not len(parts) == len(settings.bodies.objects) == len(settings.targets.objects):
+        raise RagdollError(f"Helpers of '{obj.name}' were moved out of their collections: {anew}")
 
 
 def check_members(scene, characters) -> None:
@@ -369,17 +355,15 @@ def check_members(scene, characters) -> None:
 
 def check_evaluated(run: Run, scene) -> None:
     """Raises RagdollError where Blender does not evaluate what a run needs; warns of what is not shown."""
-    graph = run.graph
-    rigid_bodies = scene.rigidbody_world
-    left = built.left_over(scene)
+    world, left = scene.rigidbody_world, built.left_over(scene)
     for character in run.characters:
         settings = character.obj.active_ragdoll
-        needed = settings.bodies, settings.targets, rigid_bodies.collection, rigid_bodies.constraints
-        for collection in needed:
-            if not collection.evaluated_get(graph).is_evaluated:
-                outer = settings.collection if collection in needed[:2] else collection
+        outer = settings.collection
+        needed = settings.bodies, settings.targets, world.collection, world.constraints
+        for collection, named in zip(needed, (outer, outer, *needed[2:]), strict=True):
+            if not collection.evaluated_get(run.graph).is_evaluated:
                 raise RagdollError(
-                    f"The collection '{outer.name}' is excluded from the view layer: include it (it may be hidden)"
+                    f"The collection '{named.name}' is excluded from the view layer: include it (it may be hidden)"
                 )
         evaluated = character.source.evaluated_get(run.source_graph)
         check_scale(character.obj, np.array(evaluated.matrix_world, dtype=float))

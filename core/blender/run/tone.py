@@ -11,7 +11,6 @@ from ..physics import built, ground, joint_objects, world
 from ..physics.motors import Muscles
 from ..rig.armature import array_of
 from ..runtime import STATE
-from . import shot_run
 from .shot_run import Effect
 
 FAR = 5.0  # heights of a character: what is further below does not count
@@ -34,7 +33,7 @@ class Falling:
         settings = [obj.pose.bones[name].active_ragdoll for name in character.bone_names]
         self.arms = np.array([settings[i].role in ARM for i in own])
         self.limits = np.array([joint_objects.swings_of(settings[i]) for i in own])
-        self.strengths = shot_run.strengths_of(obj)[0][own]
+        self.strengths = character.strengths[0][own]
         self.trunk = _rows(settings, begin, PELVIS, SPINE, CHEST)
         feet = _rows(settings, begin, FOOT)
         self.feet = feet if len(feet) else _rows(settings, begin, SHANK)
