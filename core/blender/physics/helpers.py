@@ -124,30 +124,6 @@ def copy_locally(owner, names, target, constraint_name: str) -> None:
             copy.target = target
 
 
-def armature_copy(obj, name: str, collection, kind: str):
-    """A copy of a character's armature as a helper, which follows its object wherever that is moved or parented to."""
-    copy = source.copy_of(obj, name)
-    copy.hide_render = copy.hide_select = copy.hide_viewport = True
-    collection.objects.link(copy)
-    built.tag(copy, kind)
-    place = copy.constraints.new("COPY_TRANSFORMS")
-    place.name = source.PLACE_NAME
-    place.target = obj
-    return copy
-
-
-def carrier(obj, collection):
-    """A new physics armature. It shows the stack's pose instead of the character's own animation."""
-    physics = armature_copy(obj, f"{obj.name} Physics", collection, built.PHYSICS_ARMATURE)
-    target = obj.active_ragdoll.target_armature
-    if target is not None:
-        physics.animation_data_clear()
-        for constraint in (constraint for bone in physics.pose.bones for constraint in bone.constraints):
-            constraint.mute = True
-        copy_locally(physics, physics.pose.bones.keys(), target, source.TARGET_NAME)
-    return physics
-
-
 def show_helpers(scene) -> None:
     """Show or hide the helpers of a scene's ragdolls in all its view layers, as the scene's setting says.
 

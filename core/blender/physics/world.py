@@ -18,10 +18,8 @@ WARM_UP = 3  # frames before the shot: two in bind pose, one in the animation
 
 def shot_range(scene) -> tuple[int, int]:
     """First and last frame of the shot that runs simulate."""
-    own = scene.active_ragdoll
-    if own.use_range:
-        return own.frame_start, own.frame_end
-    return scene.frame_start, scene.frame_end
+    of = scene.active_ragdoll if scene.active_ragdoll.use_range else scene
+    return of.frame_start, of.frame_end
 
 
 def seconds_per_frame(scene) -> float:
@@ -141,10 +139,9 @@ def set_range(scene) -> None:
         return
     first, last = shot_range(scene)
     cache = scene.rigidbody_world.point_cache
-    if cache.frame_start != first - WARM_UP:
-        cache.frame_start = first - WARM_UP
-    if cache.frame_end != last:
-        cache.frame_end = last
+    for name, frame in (("frame_start", first - WARM_UP), ("frame_end", last)):
+        if getattr(cache, name) != frame:
+            setattr(cache, name, frame)
 
 
 def cache_covers_shot(scene) -> bool:
@@ -351,11 +348,8 @@ def restore(scene) -> None:
 
 
 def clear(scene) -> None:
-    """Free all of Bullet's joints in a world that is about to be freed as a whole.
-
-    A body that is freed looks at its joints, and a file that is loaded over a simulated scene frees
-    those first, which crashes. Made anew without bodies to join, the world drops its joints in the right order.
-    """
+    """Free all of Bullet's joints in a world that is about to be freed as a whole: made anew without bodies to join,
+    the world drops its joints in the right order."""
     if scene.rigidbody_world.constraints is None:
         return
 

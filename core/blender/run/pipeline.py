@@ -1,9 +1,4 @@
-"""One frame: the source's pose, the targets, the drives. `simulate`, `bake` and playback all walk this.
-
-A run belongs to a scene and covers all its characters at once; every array has one row per body, character after
-character. It writes evaluated data only: an original joint, drive or body that is written while the world is alive
-makes Blender copy it anew and crash.
-"""
+"""One frame: the source's pose, the targets, the drives. `simulate`, `bake` and playback all walk this."""
 
 import math
 import time

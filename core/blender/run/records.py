@@ -186,10 +186,6 @@ def store_records(run) -> None:
 
 
 # ---- what graphs and balance read ------------------------------------------------------------------------------------
-
-# It is read after each frame that the shot steps, for the next one, and kept by frame: a jump to a frame finds the same
-# values as playing.
-
 MARGIN = 0.01  # of the character's height: things closer than this touch
 
 

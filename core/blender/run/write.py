@@ -95,10 +95,8 @@ def hold(run: Run, kinematic: np.ndarray, rows=None) -> None:
 def follow_cache(run: Run) -> None:
     """Make all bodies dynamic, as a kinematic one does not read its place from the cache."""
     run.switched_off = np.zeros_like(run.switched_off)
-    rows = np.flatnonzero(run.kinematic)
-    if len(rows):
-        run.kinematic = np.zeros_like(run.kinematic)
-        hold(run, run.kinematic, rows)
+    rows, run.kinematic = np.flatnonzero(run.kinematic), np.zeros_like(run.kinematic)
+    hold(run, run.kinematic, rows)
 
 
 def switch_joints(run: Run, on: bool, character) -> None:
