@@ -205,8 +205,7 @@ def collect_edits(obj) -> list[str]:
 
     Returns names of the bones whose bodies were edited since they were built or last collected.
     """
-    settings = obj.active_ragdoll
-    edited = []
+    settings, edited = obj.active_ragdoll, []
     with STATE.writing():
         shown = None if is_editing(obj) else _animated_places(obj)
         pieces = pieces_by_body(settings)
@@ -441,8 +440,7 @@ def _kind_of(collision_shape: str, points) -> tuple[str, np.ndarray]:
 
 def _animated_places(obj) -> np.ndarray | None:
     """Where the animation has the bodies at the frame shown [m, 4, 4]; None where that is not at hand."""
-    settings = obj.active_ragdoll
-    scene = settings.scene
+    settings, scene = obj.active_ragdoll, obj.active_ragdoll.scene
     hidden = scene.active_ragdoll.source if scene is not None else None
     if hidden is None or settings.source is None or hidden.frame_current != scene.frame_current:
         return None

@@ -80,9 +80,8 @@ def _end_first(scene) -> None:
 
     A world with a baked cache is empty; see `world.drain`. Before 4.3 it is not, and the cache goes.
     """
-    if scene.library is not None or scene.rigidbody_world is None:
-        return
-    if scene.rigidbody_world.point_cache.is_baked and not world.IS_42:
+    own = scene.rigidbody_world
+    if scene.library is not None or own is None or (own.point_cache.is_baked and not world.IS_42):
         return
     if scene.active_ragdoll.cache_is_ours:
         world.free_cache(scene)
@@ -106,9 +105,7 @@ def interrupt(scene) -> None:
 
 def _collections(outer) -> list:
     """A ragdoll's own collections in the file; one that is linked, or that no build made, stays as it is."""
-    if outer is None or outer.library is not None:
-        return []
-    if not (outer.active_ragdoll.owner or outer.active_ragdoll.record):
+    if outer is None or outer.library is not None or not (outer.active_ragdoll.owner or outer.active_ragdoll.record):
         return []
     return [*(c for c in outer.children if built.is_ours(c)), outer]
 

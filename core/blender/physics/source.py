@@ -162,10 +162,9 @@ def refresh(obj) -> None:
     settings.source = copy_of(obj, f".{obj.name} Source")
     hidden.collection.objects.link(settings.source)
     physics = settings.physics_armature
-    if physics is not None:
-        for bone in physics.pose.bones:
-            if (constraint := bone.constraints.get(FOLLOWER_NAME)) is not None:
-                constraint.target = settings.source
+    for bone in physics.pose.bones if physics is not None else ():
+        if (constraint := bone.constraints.get(FOLLOWER_NAME)) is not None:
+            constraint.target = settings.source
     drop(old)
     STATE.stamps[obj.name] = Stamp(settings.source.name, signature(obj), _edits_of(obj)[0], True)
 

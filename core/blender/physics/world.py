@@ -30,10 +30,8 @@ def seconds_per_frame(scene) -> float:
 
 def gravity(scene) -> tuple[float, float, float]:
     """Gravity that acts on the scene's rigid bodies [m/s^2]."""
-    if not scene.use_gravity:
-        return 0.0, 0.0, 0.0
     weights = scene.rigidbody_world.effector_weights
-    share = weights.gravity * weights.all
+    share = weights.gravity * weights.all if scene.use_gravity else 0.0
     return tuple(share * own for own in scene.gravity[:])
 
 
@@ -44,8 +42,7 @@ def pull(scene) -> float:
 
 def ensure(scene) -> list[str]:
     """Give the scene a rigid body world with collections. Returns notes on what had to be made."""
-    made = []
-    own = scene.active_ragdoll
+    made, own = [], scene.active_ragdoll
     if scene.rigidbody_world is None:
         with bpy.context.temp_override(scene=scene):
             bpy.ops.rigidbody.world_add()

@@ -1,8 +1,7 @@
 """Attachments in a run: a bone's body held at an object or at another body, switched on and off in mid-shot.
 
 The body is constrained to a kinematic holder that follows the target. If physics moves the target too, the body is
-constrained to the target's own body instead; then the forces act between the two and nothing else holds them. For how a
-constraint comes and goes while the world is alive, see the end.
+constrained to the target's own body instead; then the forces act between the two and nothing else holds them.
 """
 
 from contextlib import suppress
@@ -378,9 +377,10 @@ def _ensure_helpers(obj, scene, wanted) -> list:
     free: dict = {}
     for group in _by_number(obj.active_ragdoll).values():
         joints, holders = ([each for each in group if each[built.KIND] == kind] for kind in _KINDS)
-        if _is_whole(joints, scene):
-            ends = joints[0].rigid_body_constraint
-            key = ends.object1, None if holders else ends.object2
+        ends = [joint.rigid_body_constraint for joint in joints if joint.name in scene.objects]
+        whole = [own for own in ends if own is not None and own.object1 and own.object2 and own.object2.rigid_body]
+        if len(joints) == len(whole) == 2:
+            key = whole[0].object1, None if holders else whole[0].object2
             free.setdefault(key, []).append((*joints, holders[0] if holders else None))
     return used_again(scene, free, wanted, lambda pair: _make_attachment(obj, scene, *pair))
 
@@ -393,27 +393,17 @@ def _by_number(settings) -> dict[int, list]:
     return found
 
 
-def _is_whole(joints, scene) -> bool:
-    """Whether both constraint objects are still complete."""
-    ends = [joint.rigid_body_constraint for joint in joints if joint.name in scene.objects]
-    whole = [own for own in ends if own is not None and own.object1 and own.object2 and own.object2.rigid_body]
-    return len(joints) == len(whole) == 2
-
-
 def _make_attachment(obj, scene, body, other) -> tuple:
-    settings = obj.active_ragdoll
+    settings, holder = obj.active_ragdoll, None
     number = 1 + max(_by_number(settings), default=0)
-    holder = None
     if other is None:
         mesh, tags = settings.parts[0].target.data, (built.HOLDER, "", number)
         made = helper(f"{obj.name} Holder", mesh, settings.collection, *tags, place=body.matrix_basis)
         holder = other = make_kinematic(scene, made)
-    joints = []
-    for _number in range(2):
-        tags, shown = (built.ATTACHMENT, "", number), {"place": body.matrix_basis, "size": 0.01 * settings.height}
-        joint = helper(f"{obj.name} Attachment", None, settings.collection, *tags, **shown)
+    tags, shown = (built.ATTACHMENT, "", number), {"place": body.matrix_basis, "size": 0.01 * settings.height}
+    joints = [helper(f"{obj.name} Attachment", None, settings.collection, *tags, **shown) for _ in range(2)]
+    for joint in joints:
         add_spring(scene, joint, body, other).enabled = False
-        joints.append(joint)
     return *joints, holder
 
 

@@ -89,7 +89,7 @@ def before_frame(scene, _graph=None) -> None:
         pose_stack.show(scene, [character.name for character in posed])
         view_layers.lead(scene)
     except (RagdollError, ReferenceError) as error:
-        _stop(scene, run, _reason(scene, error))
+        _stop(scene, run, error)
         if frame == first:
             if _is_stepping(scene):
                 with STATE.writing():
@@ -177,20 +177,17 @@ def _note_evaluated(scene, graph) -> None:
 
 def _forget_trouble(scene) -> None:
     """Drop the message of what ended the last run, as a new one begins."""
-    text = STATE.messages.pop(scene.name, None)
-    for obj in built.ragdolls(scene) if text is not None else ():
-        if STATE.messages.get(obj.name) == text:
-            del STATE.messages[obj.name]
+    if text := STATE.messages.pop(scene.name, None):
+        for obj in built.ragdolls(scene):
+            if STATE.messages.get(obj.name) == text:
+                del STATE.messages[obj.name]
 
 
-def _reason(scene, error) -> str:
-    """What to tell of an error; where something was deleted Blender's own words name nothing."""
-    deleted = f"Something of the ragdolls of scene '{scene.name}' was deleted: begin at the shot's first frame again"
-    return deleted if isinstance(error, ReferenceError) else str(error)
-
-
-def _stop(scene, run, text) -> None:
-    """End a run with a message; its last good frames stay in the cache."""
+def _stop(scene, run, trouble) -> None:
+    """End a run with a message, or an error; its last good frames stay in the cache."""
+    text = str(trouble)
+    if isinstance(trouble, ReferenceError):  # Blender's own words name nothing
+        text = f"Something of the ragdolls of scene '{scene.name}' was deleted: begin at the shot's first frame again"
     STATE.runs.pop(scene.name, None)
     if run is not None:
         for effect in run.effects:
@@ -224,7 +221,7 @@ def _observe(run, scene) -> None:
     try:
         pipeline.observe(run, scene)
     except (RagdollError, ReferenceError) as error:
-        _stop(scene, run, _reason(scene, error))
+        _stop(scene, run, error)
     except (Exception, KeyboardInterrupt) as error:
         _stop(scene, run, unforeseen(error))
         raise
@@ -263,14 +260,11 @@ def _is_stepping(scene) -> bool:
 
 
 def _end_if_spoilt(scene, graph) -> None:
-    """End the run where Bullet's next step would crash.
+    """End the run where Bullet's next step would crash, by what a dependency graph tells to be updated.
 
     That is where bodies or joints of its world were deleted, or the joints were copied anew, which frees what the world
     still holds: those of a view layer that has gone, one that was edited or renamed, and all of them where bones were
     added, removed or renamed.
-
-    Args:
-        graph: tells what has been updated.
     """
     if STATE.building or not _is_stepping(scene):
         return
@@ -282,7 +276,12 @@ def _end_if_spoilt(scene, graph) -> None:
         text = "The view layer of the simulation was removed or renamed"
         text = f"{text}: {'save the file and open it anew' if world.IS_42 else again}"
     if not text and world.has_lost_members(scene):
-        text = _what_is_missing(scene)
+        text = f"A rigid body or a joint of scene '{scene.name}' was deleted, or a joint renamed: {again}"
+        try:
+            for obj in built.ragdolls(scene):
+                shot_run.check_parts(obj)
+        except RagdollError as error:
+            text = str(error)
     if not text and run is not None:
         joint = _edited_joint(run, graph)
         text = f"The joint '{joint}' was edited: {again}" if joint else ""
@@ -297,22 +296,11 @@ def _edited_joint(run, graph) -> str:
         return ""  # somebody else's frame handler updates the scene: Blender tells once more what the frame has changed
     for update in graph.updates:
         joint = update.id
-        if not isinstance(joint, bpy.types.Object) or joint.rigid_body_constraint is None:
-            continue
-        carried = update.is_updated_transform and joint.parent is not None
-        if not (carried or update.is_updated_shading):  # the latter where Blender looks anew at all that depends
-            return joint.name
+        if isinstance(joint, bpy.types.Object) and joint.rigid_body_constraint is not None:
+            carried = update.is_updated_transform and joint.parent is not None
+            if not (carried or update.is_updated_shading):  # the latter where Blender looks anew at all that depends
+                return joint.name
     return ""
-
-
-def _what_is_missing(scene) -> str:
-    for obj in built.ragdolls(scene):
-        try:
-            shot_run.check_parts(obj)
-        except RagdollError as error:
-            return str(error)
-    what = "deleted, or a joint renamed"
-    return f"A rigid body or a joint of scene '{scene.name}' was {what}: begin at the shot's first frame again"
 
 
 def _end(scene, text: str) -> None:

@@ -67,13 +67,10 @@ class CharacterHits:
 def read_character(own: CharacterHits, scene, *, leave_out: bool = False) -> None:
     """Read the settings. Hits are numbered by their places in the user's lists.
 
-    Raises RagdollError: a hit, an explosion or the loosening is invalid; names it and the character.
-
-    Args:
-        leave_out: in mid-shot, leave out invalid entries with a warning.
+    Raises RagdollError: a hit, an explosion or the loosening is invalid; names it and the character. With `leave_out`,
+    in mid-shot, it is left out with a warning.
     """
-    obj, notes = own.character.obj, []
-    settings = obj.active_ragdoll
+    obj, settings, notes = own.character.obj, own.character.obj.active_ragdoll, []
     own.hits, own.targets = [], {}
     for entries, take in ((settings.hits, _take_hit), (settings.explosions, _take_explosion)):
         for number, entry in enumerate(entries, 1):
@@ -204,11 +201,9 @@ class Hits(Effect):
         own = self.by_name.get(character.name)
         if own is None or not own.hits:
             return []
-        scene = run.graph.scene
-        rate = _rate(scene)
-        found = _pushes(run, own, scene, run.body[character.rows], frame / rate, (frame + 1) / rate, rate)
-        kinematic = run.kinematic_by_user[character.rows]
-        return [push.impulse for push in found if not kinematic[push.row]]
+        rate, rows = _rate(run.graph.scene), character.rows
+        found = _pushes(run, own, run.graph.scene, run.body[rows], frame / rate, (frame + 1) / rate, rate)
+        return [push.impulse for push in found if not run.kinematic_by_user[rows][push.row]]
 
     def finish(self, run) -> None:
         """Switch all springs off."""
@@ -226,7 +221,7 @@ def _rate(scene) -> float:
 def _step_character(run, own: CharacterHits, scene, struck) -> None:
     rows, frame, rate = own.character.rows, scene.frame_current, _rate(scene)
     begin, end = (frame - 1) / rate, frame / rate
-    found = []
+    found, middle, sums, sizes = [], {}, {}, np.zeros(rows.stop - rows.start)
     for push in _pushes(run, own, scene, run.body[rows], begin, end, rate):
         if not run.kinematic[rows.start + push.row]:
             found.append(push)
@@ -234,12 +229,9 @@ def _step_character(run, own: CharacterHits, scene, struck) -> None:
             text = f"{push.hit.title}: the bone is kinematic at frame {frame - 1}, nothing is felt"
             STATE.warn(own.character.name, text)
     # A push turns with its body during the frame, so take its direction in the middle of the frame.
-    middle = {}
     if any(kind_of(push.hit) == 0 for push in found):
         halfway = _pushes(run, own, scene, _foreseen(run, rows, 0.5), begin, end, rate)
         middle = {(push.hit.title, push.row): push.impulse for push in halfway if kind_of(push.hit) == 0}
-    sums: dict = {}
-    sizes = np.zeros(rows.stop - rows.start)
     for push in found:
         bone, point = own.character.bone_names[push.row], getattr(push.hit, "point", np.zeros(3))
         hitter = _hitter_of(own, bone, point, kind_of(push.hit))

@@ -34,9 +34,12 @@ class Falling:
         self.arms = np.array([settings[i].role in ARM for i in own])
         self.limits = np.array([joint_objects.swings_of(settings[i]) for i in own])
         self.strengths = character.strengths[0][own]
-        self.trunk = _rows(settings, begin, PELVIS, SPINE, CHEST)
-        feet = _rows(settings, begin, FOOT)
-        self.feet = feet if len(feet) else _rows(settings, begin, SHANK)
+        # Rows in the run of the bodies with such roles.
+        self.trunk, feet, shanks = (
+            np.array([begin + i for i, each in enumerate(settings) if each.role in roles], dtype=int)
+            for roles in ((PELVIS, SPINE, CHEST), (FOOT,), (SHANK,))
+        )
+        self.feet = feet if len(feet) else shanks
         known = record["facing"] and len(self.trunk)
         self.trunk = self.trunk if known else np.array([begin])
         self.facing = np.array(record["facing"])[self.trunk - begin] if known else None
@@ -117,8 +120,7 @@ class Tone(Effect):
     def observe(self, run, scene, seconds: float) -> None:
         """Let each character that is limp fall on."""
         for name, own in run.effect("recovery").by_name.items():
-            limp = own.state.phase in (states.LIMP, states.SETTLING)
-            wanted = limp and own.settings.tone > 0.0
+            wanted = own.settings.tone > 0.0 and own.state.phase in (states.LIMP, states.SETTLING)
             has_motors = run.joint_drives is not None and len(run.joint_drives.of(own.character)) > 0
             if wanted and not has_motors:
                 STATE.warn(name, f"'{name}' falls without muscle tone: build its ragdoll anew")
@@ -129,8 +131,3 @@ class Tone(Effect):
             else:
                 self._falling.pop(name, None)
         self.muscles = [each.muscles for each in self._falling.values()]
-
-
-def _rows(settings: list, begin: int, *roles) -> np.ndarray:
-    """Rows in the run of the bodies with some roles, of a character whose rows begin there."""
-    return np.array([begin + i for i, own in enumerate(settings) if own.role in roles], dtype=int)
