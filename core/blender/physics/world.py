@@ -30,8 +30,10 @@ def seconds_per_frame(scene) -> float:
 
 def gravity(scene) -> tuple[float, float, float]:
     """Gravity that acts on the scene's rigid bodies [m/s^2]."""
+    if not scene.use_gravity:
+        return 0.0, 0.0, 0.0
     weights = scene.rigidbody_world.effector_weights
-    share = weights.gravity * weights.all if scene.use_gravity else 0.0
+    share = weights.gravity * weights.all
     return tuple(share * own for own in scene.gravity[:])
 
 
