@@ -102,8 +102,14 @@ def wrapped(text: str, letters: int, lines: int = 0) -> list[str]:
 
 def draw_bone_name(layout, obj, bone: str, text: str = "") -> None:
     """A bone's short name with more text, which selects the bone and has the whole name as tooltip."""
-    button = layout.operator("active_ragdoll.select_bone", text=short(obj, bone) + text, icon="BONE_DATA", emboss=False)
-    button.bone = bone
+    press(layout, "select_bone", {"bone": bone}, text=short(obj, bone) + text, icon="BONE_DATA", emboss=False)
+
+
+def press(layout, name: str, values: dict, **options) -> None:
+    """A button of one of our operators with these values; options: see UILayout.operator."""
+    button = layout.operator(f"active_ragdoll.{name}", **options)
+    for key, value in values.items():
+        setattr(button, key, value)
 
 
 _rows: dict = {}  # by the class of items the function that draws one in a list

@@ -3,7 +3,8 @@
 import bpy
 import numpy as np
 
-from ..core.blender.interface import active_bone, props, rows
+from ..core.blender.interface import active_bone, not_in_edit_mode, props, rows, why_not
+from ..core.blender.interface import bone as has_bone
 from ..core.blender.languages import translated
 from ..core.blender.physics import built
 from ..core.ragdoll import drives
@@ -17,11 +18,10 @@ class ACTIVE_RAGDOLL_PT_bone(Part, bpy.types.Panel, label="Active Bone", parent=
     """The body and the joint of the active bone"""
 
     def fill(self, _context, obj, layout):
-        bone = active_bone(obj) if obj.mode != "EDIT" else None
-        if bone is None:
-            text = "Leave Edit Mode first" if obj.mode == "EDIT" else "No active bone: click one in Pose Mode"
+        if text := why_not(obj, not_in_edit_mode, has_bone):
             layout.label(text=text, icon="INFO")
             return
+        bone = active_bone(obj)
         settings = bone.active_ragdoll
         draw_bone_name(layout, obj, bone.name)
         row = layout.row(align=True)
@@ -33,11 +33,8 @@ class ACTIVE_RAGDOLL_PT_bone(Part, bpy.types.Panel, label="Active Bone", parent=
         body.enabled = settings.simulate
         keyed = body.column(align=True)
         keyed.use_property_decorate = True
-        keyed.prop(settings, "body_mode")
-        props(keyed, settings, "rotation_weight", "translation_weight", slider=True)
-        props(keyed, settings, "max_torque", "max_force")
-        if obj.active_ragdoll.recovery.enabled:
-            keyed.prop(settings, "tone", slider=True)
+        props(keyed, settings, "body_mode", "rotation_weight", "translation_weight", "max_torque", "max_force")
+        props(keyed, settings, obj.active_ragdoll.recovery.enabled and "tone")
         law = drives.of(obj.active_ragdoll.drive)
         props(keyed, settings, *(parameter.factor.setting for parameter in law.parameters))
 
@@ -47,7 +44,7 @@ class BonePart(Part, parent="bone"):
 
     @staticmethod
     def is_there(obj):
-        return obj.mode != "EDIT" and active_bone(obj) is not None
+        return not why_not(obj, not_in_edit_mode, has_bone)
 
     def of_bone(self, obj, column):
         """A column that is greyed out where the bone has no body, the bone's settings and its part or None."""
@@ -63,9 +60,7 @@ class ACTIVE_RAGDOLL_PT_body(BonePart, bpy.types.Panel):
     def fill(self, _context, obj, column):
         column, settings, part = self.of_bone(obj, column)
         props(column, settings, "role", "shape")
-        body = part.body if part is not None else None
-        if body is not None and body.rigid_body is None:
-            body = None
+        body = part.body if part is not None and part.body is not None and part.body.rigid_body is not None else None
         draw_size(column, settings, body)
         props(column, settings, "mass")
         column.label(text=translated(f"Mass now: {body.rigid_body.mass:.3g} kg") if body is not None else "")
@@ -75,17 +70,10 @@ class ACTIVE_RAGDOLL_PT_body(BonePart, bpy.types.Panel):
 
 
 def draw_size(column, settings, body) -> None:
-    """Sizes as numbers where they are the bone's own, else as they came out, with a button to take them over.
-
-    Args:
-        column: layout with labels on the left. settings: `PoseBone.active_ragdoll`.
-        body: the rigid body's object, None where the bone has none.
-    """
+    """Sizes as numbers where they are the bone's own, else as the body has them, with a button to take those over."""
     if settings.shape_by_user:
-        column.prop(settings, "shape_by_user")
-        if not (settings.body_points and settings.shape in CORNERED):  # there the corners are the size
-            column.prop(settings, "half_extents")
-        column.prop(settings, "body_location")
+        has_corners = settings.body_points and settings.shape in CORNERED  # these are the size
+        props(column, settings, "shape_by_user", not has_corners and "half_extents", "body_location")
         return
     if body is None or body.type != "MESH":
         return

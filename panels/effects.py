@@ -46,16 +46,11 @@ class ACTIVE_RAGDOLL_PT_hits(Part, bpy.types.Panel, parent="act"):
         if hit is None:
             return
         draw_bone(column, obj, hit, "frame")
-        inner = rows(column)
-        inner.prop(hit, "space")
-        if hit.space == "TOWARDS":
-            inner.prop(hit, "target")
-        inner.prop(hit, "strength")
+        inner, towards = rows(column), hit.space == "TOWARDS"
+        props(inner, hit, "space", towards and "target", "strength")
         speed = hit.strength / max(viewport.mass(obj), 1e-12)
         inner.label(text=translated(f"{speed:.2g} m/s for the whole character"))
-        if hit.space != "TOWARDS":
-            inner.prop(hit, "impulse")
-        props(inner, hit, "point", "duration")
+        props(inner, hit, not towards and "impulse", "point", "duration")
 
 
 class ACTIVE_RAGDOLL_PT_explosions(Part, bpy.types.Panel, parent="hits"):
@@ -64,14 +59,9 @@ class ACTIVE_RAGDOLL_PT_explosions(Part, bpy.types.Panel, parent="hits"):
     def fill(self, _context, obj, column):
         settings = obj.active_ragdoll
         _buttons, blast = draw_list(column, _draw_explosion, settings, "explosions", "explosion", rows=2)
-        if blast is None:
-            return
-        inner = rows(column)
-        props(inner, blast, "frame", "target")
-        if blast.target is None:
-            inner.prop(blast, "origin")
-        inner.prop(blast, "radius")
-        props(inner, blast, "impulse", "falloff", "duration")
+        if blast is not None:
+            origin = blast.target is None and "origin"
+            props(rows(column), blast, "frame", "target", origin, "radius", "impulse", "falloff", "duration")
 
 
 class ACTIVE_RAGDOLL_PT_loosening(Part, bpy.types.Panel, parent="hits"):
@@ -108,13 +98,11 @@ class ACTIVE_RAGDOLL_PT_attachments(Part, bpy.types.Panel, parent="act"):
         inner.prop(item, "point")
         object_fields(inner, item, "target", "target_bone")
         props(inner, item, "kind", "offset")
+        at_distance = item.kind == "DISTANCE"
         if item.offset == "STATED":
-            inner.prop(item, "offset_location")
-            if item.kind == "FIXED":
-                inner.prop(item, "offset_angles")
-            if item.kind != "DISTANCE":
-                inner.prop(item, "reach_seconds")
-        props(rows(column, keyed=True), item, "enabled", "length" if item.kind == "DISTANCE" else "max_force")
+            turns = item.kind == "FIXED" and "offset_angles"
+            props(inner, item, "offset_location", turns, not at_distance and "reach_seconds")
+        props(rows(column, keyed=True), item, "enabled", "length" if at_distance else "max_force")
 
 
 # ---- recovery -------------------------------------------------------------------------------------------------------
@@ -143,13 +131,12 @@ class ACTIVE_RAGDOLL_PT_recovery(Part, bpy.types.Panel, parent="act"):
         props(part, group, "knock_out_distance", text="Distance")
         part = column.column(align=True)
         row = part.row(align=True)
-        row.prop(group, "tone", slider=True)
+        row.prop(group, "tone")
         row.operator_menu_enum("active_ragdoll.set_tone", "tone", text="", icon="DOWNARROW_HLT")
         part.prop(group, "reflexes")
         props(column.column(align=True), group, "watched", "rest_speed", "rest_time")
         props(column.column(align=True), group, "regain", "blend_time")
-        part = column.column(align=True)
-        part.use_property_decorate = False
+        part = rows(column)
         props(part, group, "starts", "switch_off")
         row = part.row()
         row.active = group.switch_off
@@ -164,8 +151,8 @@ class ACTIVE_RAGDOLL_PT_balance(Part, bpy.types.Panel, parent="act"):
         if not group.enabled:
             column.operator("active_ragdoll.setup_balance", icon="CON_FLOOR")
             return
-        props(rows(column, keyed=True), group, "strength", slider=True)
-        props(rows(column), group, "enabled", "return_to_path", *["return_steps"] * (group.return_to_path != "SHIFT"))
+        props(rows(column, keyed=True), group, "strength")
+        props(rows(column), group, "enabled", "return_to_path", group.return_to_path != "SHIFT" and "return_steps")
 
 
 class ACTIVE_RAGDOLL_PT_get_up(Part, bpy.types.Panel, label="Getting Up", parent="recovery", needed="recovery.enabled"):
@@ -183,9 +170,7 @@ class ACTIVE_RAGDOLL_PT_get_up(Part, bpy.types.Panel, label="Getting Up", parent
         if group.get_up == "AUTOMATIC":
             props(column.column(align=True), group, "get_up_pace", "get_up_side", "get_up_seed")
         props(column.column(align=True), group, "method", "reroot_time")
-        part = column.column(align=True)
-        part.use_property_decorate = False
-        props(part, group, "get_up_face_up", "get_up_face_down")
+        props(rows(column), group, "get_up_face_up", "get_up_face_down")
 
 
 class ACTIVE_RAGDOLL_PT_recovery_events(

@@ -8,7 +8,7 @@ from ..core.blender.settings.lists import active_item
 from ..core.blender.stack import blend_spaces
 from ..core.blender.stack.entries import state_graph
 from ..core.errors import RagdollError
-from .base import Part, draw_list, paragraph
+from .base import Part, draw_list, paragraph, press
 
 SOURCE_ICONS = {"CLIP": "ACTION", "POSE": "ARMATURE_DATA", "BLEND_SPACE": "EMPTY_AXIS", "AIM_OFFSET": "TRACKER"}
 
@@ -19,31 +19,24 @@ def _draw_layer(row, item, _owner) -> None:
     row.prop(item, "name", text="", emboss=False)
     weight = row.row(align=True)
     weight.active = item.enabled
-    weight.prop(item, "weight", text="", slider=True)
+    weight.prop(item, "weight", text="")
     row.prop(item, "solo", text="", icon="SOLO_ON" if item.solo else "SOLO_OFF", emboss=False)
 
 
-def draw_action(layout, choice, action: str = "action", slot: str = "slot") -> None:
-    """The action of a layer, sample or state, and its slot where it has several."""
-    layout.prop(choice, action)
-    chosen = getattr(choice, action)
-    if chosen is not None and len(getattr(chosen, "slots", ())) > 1:
-        layout.prop(choice, f"{slot}_choice")
-    if action == "action":
-        layout.prop(choice, "armature")
-        if choice.armature is not None:
-            layout.prop(choice, "object_motion")
-    elif chosen is not None and choice.base_armature is not None:
-        layout.prop(choice, "base_armature")
+def draw_action(layout, choice, of: str = "") -> None:
+    """The action of a layer, sample or state, or, `of` "base_", of its base, and its slot where it has several."""
+    chosen, armature = getattr(choice, f"{of}action"), getattr(choice, f"{of}armature")
+    props(layout, choice, f"{of}action", len(getattr(chosen, "slots", ())) > 1 and f"{of}slot_choice")
+    if not of or (chosen is not None and armature is not None):
+        props(layout, choice, f"{of}armature", not of and armature is not None and "object_motion")
 
 
 def draw_base(layout, choice) -> None:
     """What an additive motion is the difference to."""
     layout.prop(choice, "base")
     if choice.base == "ACTION":
-        draw_action(layout, choice, "base_action", "base_slot")
-    if choice.base != "BIND":
-        layout.prop(choice, "base_frame")
+        draw_action(layout, choice, "base_")
+    props(layout, choice, choice.base != "BIND" and "base_frame")
 
 
 class ACTIVE_RAGDOLL_PT_layers(Part, bpy.types.Panel, label="Pose Layers", parent="motion"):
@@ -58,11 +51,8 @@ class ACTIVE_RAGDOLL_PT_layers(Part, bpy.types.Panel, label="Pose Layers", paren
         buttons.separator()
         for icon, step in (("TRIA_UP", -1), ("TRIA_DOWN", 1)):
             buttons.operator("active_ragdoll.move_layer", text="", icon=icon).step = step
-        self._draw_layer(context, layout, obj, layer)
-
-    def _draw_layer(self, context, layout, obj, layer):
         column = rows(layout)
-        props(rows(column, keyed=True), layer, "weight", slider=True)
+        props(rows(column, keyed=True), layer, "weight")
         column.prop(layer, "source")
         if layer.source == "CLIP":
             draw_action(column, layer)
@@ -79,15 +69,8 @@ class ACTIVE_RAGDOLL_PT_layers(Part, bpy.types.Panel, label="Pose Layers", paren
             column.prop(layer, "mode")
             if layer.mode != "OVERRIDE":
                 draw_base(column, layer)
-        layout.operator_menu_enum(
-            "active_ragdoll.make_additive", "base", text="Make Additive", icon="SELECT_DIFFERENCE"
-        )
-
-    @staticmethod
-    def draw_edit(row, items, do, text=""):
-        """A button that adds to, or removes from, a list of the active layer."""
-        button = row.operator("active_ragdoll.edit_layer_list", text=text, icon=do)
-        button.items, button.do = items, do
+        additive = {"text": "Make Additive", "icon": "SELECT_DIFFERENCE"}
+        layout.operator_menu_enum("active_ragdoll.make_additive", "base", **additive)
 
     def _draw_playback(self, column, obj, layer):
         column.prop_search(layer, "sync_with", obj.active_ragdoll, "blend_spaces")
@@ -101,18 +84,14 @@ class ACTIVE_RAGDOLL_PT_layers(Part, bpy.types.Panel, label="Pose Layers", paren
         else:
             column.prop(layer, "several")
         row = column.row(align=True)
-        self.draw_edit(row, "POSES", "ADD", "Add Pose")
+        press(row, "edit_layer_list", {"items": "POSES", "do": "ADD"}, text="Add Pose", icon="ADD")
         if not len(layer.poses):
             return
-        self.draw_edit(row, "POSES", "REMOVE", "Remove")
+        press(row, "edit_layer_list", {"items": "POSES", "do": "REMOVE"}, text="Remove", icon="REMOVE")
         for pose in layer.poses:
             box = column.box()
             draw_action(box, pose)
-            box.prop(pose, "frame")
-            if layer.several == "SEQUENCE":
-                box.prop(pose, "time")
-            else:
-                box.prop(pose, "weight", slider=True)
+            props(box, pose, "frame", "time" if layer.several == "SEQUENCE" else "weight")
         if layer.several == "SEQUENCE":
             column.prop(layer, "start")
             self._draw_playback(column, obj, layer)
@@ -130,19 +109,16 @@ class ACTIVE_RAGDOLL_PT_layer_mask(Part, bpy.types.Panel, label="Mask", parent="
             for item in layer.mask_bones:
                 row = column.row(align=True)
                 row.prop_search(item, "bone", obj.data, "bones", text="")
-                row.prop(item, "weight", text="", slider=True)
+                row.prop(item, "weight", text="")
             row = column.row(align=True)
             for do in ("ADD", "REMOVE"):
-                ACTIVE_RAGDOLL_PT_layers.draw_edit(row, "BONES", do)
+                press(row, "edit_layer_list", {"items": "BONES", "do": do}, text="", icon=do)
             row.operator("active_ragdoll.mask_from_selected", text="From Selected", icon="RESTRICT_SELECT_OFF")
         elif layer.mask == "COLLECTION":
             column.prop_search(layer, "mask_collection", obj.data, "collections")
-        elif layer.mask == "ROLES":
-            props(column, layer, "mask_roles", "mask_side")
-        if layer.mask in {"BONES", "COLLECTION"}:
-            props(column, layer, "mask_children", "mask_falloff")
-        if layer.mask != "ALL":
-            column.prop(layer, "mask_invert")
+        of_masks = {"ROLES": ("mask_roles", "mask_side"), "ALL": ()}
+        props(column, layer, *of_masks.get(layer.mask, ("mask_children", "mask_falloff")))
+        props(column, layer, layer.mask != "ALL" and "mask_invert")
 
 
 def _draw_space(row, item, _owner) -> None:
@@ -170,7 +146,20 @@ class ACTIVE_RAGDOLL_PT_blend_spaces(Part, bpy.types.Panel, parent="motion"):
         buttons.operator("active_ragdoll.remove_blend_space", text="", icon="REMOVE")
         self._draw_point(layout, context, obj, space)
         self._draw_inputs(layout, space)
-        self._draw_samples(layout, space)
+        _column, sample = draw_list(layout, _draw_sample, space, "samples", "sample")
+        if sample is None:
+            return
+        column = rows(layout)
+        draw_action(column, sample)
+        for name, axis in zip("xy", blend_spaces.axes_of(space)):
+            column.prop(sample, name, text=axis.name)
+        props(column, sample, "single", "frame" if sample.single else "speed", "additive")
+        if sample.additive != "NONE":
+            draw_base(column, sample)
+        row = layout.row(align=True)
+        for name in ("LOCAL", "MESH"):
+            title = translated(f"All Additive, {name.title()}")
+            press(row, "make_additive", {"what": "SAMPLES", "space": name}, text=title)
 
     def _draw_point(self, layout, context, obj, space):
         try:
@@ -182,39 +171,17 @@ class ACTIVE_RAGDOLL_PT_blend_spaces(Part, bpy.types.Panel, parent="motion"):
         for name, value, share in axes:
             column.progress(text=f"{name} {value:.2f}", factor=share)
         column = layout.column(align=True)
-        for name, weight in samples:
-            if weight > 0.0:
-                column.progress(text=f"{name} {weight:.0%}", factor=weight)
+        for name, weight in (sample for sample in samples if sample[1] > 0.0):
+            column.progress(text=f"{name} {weight:.0%}", factor=weight)
 
     def _draw_inputs(self, layout, space):
         column = rows(layout)
         column.prop(space, "show_preview")
         for axis in blend_spaces.axes_of(space):
             row = column.row(align=True)
-            if space.show_preview:
-                row.prop(axis, "preview", text=axis.name)
-            elif axis.input == "VALUE":
-                row.use_property_decorate = True
-                row.prop(axis, "value", text=axis.name)
-            else:
-                row.prop(axis, "input", text=axis.name)
-
-    def _draw_samples(self, layout, space):
-        _column, sample = draw_list(layout, _draw_sample, space, "samples", "sample")
-        if sample is None:
-            return
-        column = rows(layout)
-        draw_action(column, sample)
-        column.prop(sample, "x", text=space.x.name)
-        if space.dimensions == "2D":
-            column.prop(sample, "y", text=space.y.name)
-        props(column, sample, "single", "frame" if sample.single else "speed", "additive")
-        if sample.additive != "NONE":
-            draw_base(column, sample)
-        row = layout.row(align=True)
-        for name in ("LOCAL", "MESH"):
-            button = row.operator("active_ragdoll.make_additive", text=translated(f"All Additive, {name.title()}"))
-            button.what, button.space = "SAMPLES", name
+            shown = "preview" if space.show_preview else "value" if axis.input == "VALUE" else "input"
+            row.use_property_decorate = shown == "value"
+            row.prop(axis, shown, text=axis.name)
 
 
 class ACTIVE_RAGDOLL_PT_blend_axes(
@@ -224,10 +191,7 @@ class ACTIVE_RAGDOLL_PT_blend_axes(
 
     def fill(self, _context, obj, column):
         space, column = active_item(obj.active_ragdoll, "blend_spaces"), rows(column)
-        column.prop(space, "dimensions")
-        if space.dimensions == "2D":
-            column.prop(space, "method")
-        column.prop(space, "sync")
+        props(column, space, "dimensions", space.dimensions == "2D" and "method", "sync")
         axes = blend_spaces.axes_of(space)
         for axis in axes:
             box = rows(column.box())
@@ -273,7 +237,7 @@ class ACTIVE_RAGDOLL_PT_graph(Part, bpy.types.Panel, label="State Graph", parent
             return
         column = layout.column()
         column.use_property_split = True
-        column.prop(graph, "weight", slider=True)
+        column.prop(graph, "weight")
         for what, draw_row, title in (
             ("state", _draw_state, "States"),
             ("parameter", _draw_parameter, "Parameters"),
@@ -282,8 +246,7 @@ class ACTIVE_RAGDOLL_PT_graph(Part, bpy.types.Panel, label="State Graph", parent
             layout.label(text=title)
             buttons, item = draw_list(layout, draw_row, graph, f"{what}s", rows=2)
             for do, icon, step in (("ADD", "ADD", 1), ("REMOVE", "REMOVE", 1), ("MOVE", "TRIA_UP", -1)):
-                button = buttons.operator("active_ragdoll.edit_graph", text="", icon=icon)
-                button.what, button.do, button.step = what.upper(), do, step
+                press(buttons, "edit_graph", {"what": what.upper(), "do": do, "step": step}, text="", icon=icon)
             if item is not None:
                 getattr(self, f"_draw_{what}")(layout, context, obj, item)
 
@@ -314,7 +277,7 @@ class ACTIVE_RAGDOLL_PT_graph(Part, bpy.types.Panel, label="State Graph", parent
             props(layout.row(align=True), condition, "parameter", "compare", "value", text="")
         row = layout.row(align=True)
         for do in ("ADD", "REMOVE"):
-            button = row.operator("active_ragdoll.edit_graph", text=translated(f"{do.title()} Condition"), icon=do)
-            button.what, button.do = "CONDITION", do
+            title = translated(f"{do.title()} Condition")
+            press(row, "edit_graph", {"what": "CONDITION", "do": do}, text=title, icon=do)
         if not len(transition.conditions):
             paragraph(layout, context, "Without conditions it begins at once", "INFO")

@@ -10,7 +10,7 @@ from ..core.blender.languages import translated
 from ..core.blender.settings import declare, lists
 from ..core.blender.stack import entries, stack_edits
 from ..core.errors import RagdollError
-from .base import Part, draw_list, paragraph
+from .base import Part, draw_list, paragraph, press
 
 
 def draw_items(layout, what: str, obj):
@@ -31,8 +31,7 @@ def draw_items(layout, what: str, obj):
     buttons, item = draw_list(layout, draw_row, owner, what, item_dyntip_propname=name)
     draw_add_remove(buttons, what)
     for direction in ("UP", "DOWN"):
-        button = buttons.operator("active_ragdoll.motion_move", text="", icon=f"TRIA_{direction}")
-        button.what, button.direction = what, direction
+        press(buttons, "motion_move", {"what": what, "direction": direction}, text="", icon=f"TRIA_{direction}")
     return item
 
 
@@ -66,11 +65,9 @@ class ACTIVE_RAGDOLL_PT_look_at_entries(Part, bpy.types.Panel, label="Bones", pa
             return
         inner = rows(layout)
         inner.prop_search(entry, "bone", obj.data, "bones")
-        props(inner, entry, "limit", "limit_from")
-        inner.prop(entry, "rotate_around_up_weight", slider=True)
+        props(inner, entry, "limit", "limit_from", "rotate_around_up_weight")
         props(inner, entry, "reset_to_default", "axes_from", "forward_axis")
-        if entry.limit_from == "PARENT":
-            inner.prop(entry, "parent_forward_axis")
+        props(inner, entry, entry.limit_from == "PARENT" and "parent_forward_axis")
         layout.operator("active_ragdoll.find_look_at_axes", icon="EMPTY_SINGLE_ARROW")
         row = layout.row()
         row.label(text="Linked Bones")
@@ -94,9 +91,8 @@ class ACTIVE_RAGDOLL_PT_look_at_weight(Part, bpy.types.Panel, label="Transitions
             index = lists.active_index(obj.active_ragdoll, "look_at")
             weight = look_at_api.get_look_at_weight(obj, index)
             left = look_at_api.time_to_finish_transition(obj, index)
-            layout.label(
-                text=translated(f"Weight {weight:.3f}") + (translated(f", {left:.2f} s left") if left > 0.0 else "")
-            )
+            rest = translated(f", {left:.2f} s left") if left > 0.0 else ""
+            layout.label(text=translated(f"Weight {weight:.3f}") + rest)
         except RagdollError as error:
             paragraph(layout, context, str(error), "ERROR")
         for event in chain.events:
@@ -118,8 +114,8 @@ class ACTIVE_RAGDOLL_PT_motion_order(Part, bpy.types.Panel, parent="motion"):
             row = column.row(align=True)
             row.label(text=known[identifier].label, icon=known[identifier].icon)
             for direction in ("UP", "DOWN"):
-                button = row.operator("active_ragdoll.motion_order", text="", icon=f"TRIA_{direction}")
-                button.kind, button.direction = identifier, direction
+                values = {"kind": identifier, "direction": direction}
+                press(row, "motion_order", values, text="", icon=f"TRIA_{direction}")
 
 
 def classes() -> tuple:

@@ -10,7 +10,7 @@ from ..core.blender.languages import translated
 from ..core.blender.runtime import STATE
 from ..core.blender.tools import health
 from ..core.ragdoll import drives
-from .base import Part, Sidebar, active_armature, draw_bone_name, paragraph
+from .base import Part, Sidebar, active_armature, draw_bone_name, paragraph, press
 
 ICONS = {"ERROR": "CANCEL", "WARNING": "ERROR", "INFO": "INFO"}
 LISTED = 8  # bones of a report that are shown
@@ -29,8 +29,8 @@ class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel, label="Ragdoll", need_rag
         obj = active_armature(context)
         row = layout.row(align=True)
         has_ragdoll = obj is not None and obj.active_ragdoll.is_ragdoll
-        button = row.operator("active_ragdoll.build", text="Rebuild" if has_ragdoll else "Build", icon="ARMATURE_DATA")
-        button.bones = "KEEP" if has_ragdoll else preferences.chosen("bones")
+        verb, bones = ("Rebuild", "KEEP") if has_ragdoll else ("Build", preferences.chosen("bones"))
+        press(row, "build", {"bones": bones}, text=verb, icon="ARMATURE_DATA")
         row.operator_menu_enum("active_ragdoll.build", "bones", text="", icon="DOWNARROW_HLT")
         row.operator("active_ragdoll.apply_transform", text="", icon="OBJECT_ORIGIN")
         row.operator("active_ragdoll.remove", text="", icon="TRASH")
@@ -56,9 +56,7 @@ def draw_notice(layout, context, finding, lines: int = 0, others: int = 0) -> No
     paragraph(layout, context, text, ICONS[finding.severity], lines)
     row = layout.row()
     if finding.operator:
-        button = row.operator(f"active_ragdoll.{finding.operator}", text=translated(finding.button))
-        for key, value in finding.arguments.items():
-            setattr(button, key, value)
+        press(row, finding.operator, finding.arguments, text=translated(finding.button))
     elif lines:
         row.label()
     if lines:
@@ -81,9 +79,8 @@ class ACTIVE_RAGDOLL_PT_act(Sidebar, bpy.types.Panel):
     def fill(self, _context, obj, column):
         column.use_property_split = True  # with the dots: these can be keyed
         settings = obj.active_ragdoll
-        inner = column.column(align=True)
-        props(inner, settings, "rotation_weight", "translation_weight", slider=True)
-        column.prop(settings, "physics_blend", slider=True)
+        props(column.column(align=True), settings, "rotation_weight", "translation_weight")
+        column.prop(settings, "physics_blend")
         column.menu("ACTIVE_RAGDOLL_MT_story", icon="TIME")
 
 
@@ -128,8 +125,8 @@ class ACTIVE_RAGDOLL_PT_bake_options(Part, bpy.types.Panel, parent="simulate"):
         # What the next click on Bake does; Blender keeps it with the operator.
         chosen = context.window_manager.operator_properties_last("active_ragdoll.bake")
         props(inner, chosen, "to", *["limbs", "exact_joints"] * (chosen.to != bake.DEFORM), "bones", "frames")
-        props(inner, chosen, "destination", *["combined"] * (chosen.destination == "LAYER"))
-        props(inner, chosen, "root_motion", "loop", *["loop_frames"] * chosen.loop)
+        props(inner, chosen, "destination", chosen.destination == "LAYER" and "combined")
+        props(inner, chosen, "root_motion", "loop", chosen.loop and "loop_frames")
         if settings.muted and settings.baked_action is not None:
             column.label(text=settings.baked_action.name, icon="ACTION")
             for text in bake.report(obj):
@@ -150,8 +147,7 @@ class ACTIVE_RAGDOLL_PT_drive(Part, bpy.types.Panel, parent="setup"):
 
     def fill(self, _context, obj, column):
         settings = obj.active_ragdoll
-        inner = rows(column)
-        props(inner, settings, "drive", "drive_space")
+        props(rows(column), settings, "drive", "drive_space")
         keyed = column.column(align=True)
         keyed.use_property_split = True  # with the dots: these can be keyed
         props(keyed, settings, *(parameter.setting for parameter in drives.of(settings.drive).parameters))
@@ -163,15 +159,10 @@ class ACTIVE_RAGDOLL_PT_bodies(Part, bpy.types.Panel, parent="setup"):
 
     def fill(self, _context, obj, column):
         settings = obj.active_ragdoll
-        props(column, settings, "self_collision", "stretch")
-        column.prop(settings, "coverage", slider=True)
-        inner = rows(column.column())
-        inner.prop(settings, "mass_model")
-        if settings.mass_model != "DENSITY":
-            props(inner, settings, "body_mass")
-        if settings.mass_model in ("AUTO", "DENSITY"):
-            column.prop(settings, "density")  # a long name, inside its field
-        column.prop(settings, "stabilize_masses")
+        props(column, settings, "self_collision", "stretch", "coverage")
+        props(rows(column.column()), settings, "mass_model", settings.mass_model != "DENSITY" and "body_mass")
+        has_density = settings.mass_model in ("AUTO", "DENSITY")
+        props(column, settings, has_density and "density", "stabilize_masses")  # long names, inside their fields
         row = column.row(align=True)
         row.operator("active_ragdoll.bind_pose_from_frame", icon="ARMATURE_DATA")
         row.operator("active_ragdoll.bind_pose_from_frame", text="", icon="X").rest = True

@@ -114,15 +114,27 @@ def rows(layout, keyed: bool = False):
     return column
 
 
-def props(layout, data, *names: str, **options) -> None:
-    """Several properties of one owner, with the same options; a 0 that is none says what it means."""
-    for name in names:
+def props(layout, data, *names: str | bool, **options) -> None:
+    """Several properties of one owner, with the same options; a number whose 0 is none has a switch, and words for it.
+
+    A name that is False is left out, as `condition and name` is.
+    """
+    for name in filter(None, names):
         said = declare.declarations(type(data)).get(name)
-        means = said.zero if said is not None and getattr(data, name) == 0.0 else ""
-        row = layout.row(align=True) if means else layout
-        row.prop(data, name, **options)
-        if means:
-            row.label(text=means)
+        if said is None or not said.zero:
+            layout.prop(data, name, **options)
+            continue
+        row = layout.row(align=True, heading=options.get("text", data.bl_rna.properties[name].name))
+        row.use_property_decorate = False
+        row.prop(data, f"use_{name}", text="")
+        value = row.row(align=True)
+        value.active = getattr(data, name) != 0.0
+        value.scale_x = 1.25  # for "0 m/s"
+        value.prop(data, name, **options | {"text": ""})
+        if not value.active:
+            row.label(text=said.zero)
+        if layout.use_property_decorate and said.keyed:
+            row.prop_decorator(data, name)
 
 
 @lru_cache(8)

@@ -29,6 +29,8 @@ class Layout:
     def live(self) -> bool:
         return self.enabled and (self.parent is None or self.parent.live)
 
+    use_property_decorate = True
+
     def _inner(self, **_options):
         return Layout(self.drawn, self)
 
@@ -48,6 +50,8 @@ class Layout:
         reached.add((type(data), prop.name))
         self.drawn.append(("prop", name, self))
         said = declare.declarations(type(data)).get(name)
+        if said is not None and said.zero:
+            assert f"use_{name}" in [drawn[1] for drawn in self.drawn], "its switch stands before it"
         if said is not None and said.zero and value == 0.0:
             self.drawn.append(("zero", said.zero, self))
 
@@ -73,6 +77,9 @@ class Layout:
 
     def separator(self):
         pass
+
+    def prop_decorator(self, data, name):
+        assert data.bl_rna.properties[name].is_animatable, name
 
     def prop_search(self, data, name, where, items, **_options):
         self.prop(data, name)

@@ -227,6 +227,9 @@ def test_every_setting_with_a_label_is_in_the_sidebar_whatever_the_others_are(fr
                 prop = group.bl_rna.properties[name]
                 label, means = prop.name, re.search(r"\b0 (is|never|takes|keeps)\b(?!.*, 1 )|0: none", prop.description)
                 assert bool(means) == bool(said.zero), f"{name}: a 0 that is none has a word for it"
+                if said.zero:
+                    setattr(group, f"use_{name}", on := dice.random() < 0.5)
+                    assert (getattr(group, name) > 0) == on
                 if said.kind == declare.SETTING and said.holds is None and label != name:
                     wanted.add((type(group), label))
         draw()

@@ -111,9 +111,9 @@ class ActiveRagdollBone(DriveFactors, bpy.types.PropertyGroup):
     tone: share("Tone", "Multiplies the tone of the bone's muscles while it is knocked out: 0 hangs", keyed=True,
         group="weights", needs=READ)
     max_torque: number("Torque [N m]", "Largest torque of the drive; 0 is no limit", min=0.0, keyed=True,
-        zero="no limit", group="weights", needs=READ)
+        zero="no limit", ticked=100.0, group="weights", needs=READ)
     max_force: number("Force [N]", "Largest force of the drive; 0 is no limit", min=0.0, keyed=True,
-        zero="no limit", group="weights", needs=READ)
+        zero="no limit", ticked=1000.0, group="weights", needs=READ)
 
 # fmt: on
 

@@ -32,6 +32,7 @@ Need = namedtuple("Need", ("update", "build"))  # what an edit entails: the call
 class Declared:
     """What a declaration says beside Blender's own part of it."""
 
+    label: str = ""
     kind: str = SETTING  # SETTING, INTERFACE, RECORD or DERIVED
     keyed: bool = False  # it may be animated
     needs: Need | None = None  # what an edit entails, None where that is nothing
@@ -43,7 +44,8 @@ class Declared:
     own_units: bool = False  # lengths in the armature's own units: they scale along when its scale is applied
     index: str = ""  # of a list the property that tells its active row
     refers: str = ""  # it holds the name of an item of that list, by its path in a character's settings
-    zero: str = ""  # what 0 means, where it is no number among others
+    zero: str = ""  # what 0 means, where it is no number among others; `use_` and its name then is a switch of it
+    ticked: float = 1.0  # what that switch sets where the default is 0
 
 
 # ---- what edits entail ----------------------------------------------------------------------------------------------
@@ -85,7 +87,8 @@ _declared: dict = {}  # by the identity of Blender's part of a declaration, whic
 
 def _declare(maker: str, name=None, description=None, default=None, override=("LIBRARY_OVERRIDABLE",), **more):
     """A property of Blender's; `more`: fields of `Declared` and Blender's arguments. None is left to Blender."""
-    said = Declared(**{field.name: more.pop(field.name) for field in fields(Declared) if field.name in more})
+    ours = {field.name: more.pop(field.name) for field in fields(Declared) if field.name in more}
+    said = Declared(name or "", **ours)
     arguments = {"name": name, "description": description, "default": default, "override": set(override)}
     options = {"ANIMATABLE"} if said.keyed else {"SKIP_SAVE"} if said.kind == DERIVED else set()
     arguments |= {"options": options, "update": said.needs and said.needs.update}
@@ -175,6 +178,23 @@ def record(what, description=None, of: str = RAGDOLL):
     """
     declare = {bool: flag, int: whole, float: number, str: text}.get(what) or partial(block, type=what)
     return declare(None, description, kind=RECORD, group=of)
+
+
+def add_switches(part: type) -> None:
+    """Give a property group a switch for each number whose 0 is none."""
+    part.__annotations__ |= {
+        f"use_{name}": _switch(name, said) for name, said in declarations(part).items() if said.zero
+    }
+    declarations.cache_clear()
+
+
+def _switch(of: str, said: Declared):
+    def put(self, on: bool) -> None:
+        number = type(getattr(self, of))
+        setattr(self, of, number(self.bl_rna.properties[of].default or said.ticked) if on else number(0))
+
+    words = "Whether there is one; without it the words beside it say what holds"
+    return flag(said.label, words, None, kind=DERIVED, get=lambda self: getattr(self, of) != 0.0, set=put)
 
 
 def declare_in(part: type, made: dict) -> None:

@@ -113,7 +113,8 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
         get=lambda self: math.hypot(*self.impulse), set=_set_strength, kind=DERIVED, needs=None,
     )  # the impulse is what is stored
     space: choice("Space", SPACES, "WORLD")
-    duration: number("Duration", DURATION, min=0.0, soft_max=2.0, precision=3, unit="TIME_ABSOLUTE", zero="a blow")
+    duration: number("Duration", DURATION, min=0.0, soft_max=2.0, precision=3, unit="TIME_ABSOLUTE", zero="a blow",
+        ticked=0.2)
     target: block("Target", "Object to hit towards")
 
 
@@ -128,7 +129,8 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
     impulse: number("Impulse [N s]", "On a body at the origin; negative pulls", 10.0)
     falloff: number("Falloff", "How fast it fades towards the radius: 0 not at all, 1 evenly, 2 faster", 1.0, min=0.0,
         soft_max=4.0)
-    duration: number("Duration", DURATION, min=0.0, soft_max=2.0, precision=3, unit="TIME_ABSOLUTE", zero="a blow")
+    duration: number("Duration", DURATION, min=0.0, soft_max=2.0, precision=3, unit="TIME_ABSOLUTE", zero="a blow",
+        ticked=0.2)
 
 
 # ---- attachments ----------------------------------------------------------------------------------------------------
@@ -152,7 +154,7 @@ class ActiveRagdollAttachment(bpy.types.PropertyGroup):
     length: number("Length", "Of the rope; 0 takes the distance of the moment", min=0.0, unit="LENGTH", keyed=True,
         zero="of the moment")
     max_force: number("Max Force [N]", "Largest force that a point or a fixed attachment holds with; 0 is no limit",
-        min=0.0, keyed=True, zero="no limit")
+        min=0.0, keyed=True, zero="no limit", ticked=1000.0)
 
 
 class EffectSettings:

@@ -24,7 +24,7 @@ STATES = (
     ("LIVE", "Live", "The frame shown is simulated", "PLAY"),
     ("CACHED", "Cached", "The simulated range is kept in a baked cache", "FILE_CACHE"),
     ("BAKED", "Baked", "The result is in keyframes; the ragdoll is muted", "ACTION"),
-    ("BROKEN", "Broken", "Interrupted in mid-shot; starts again from the shot's first frame", "ERROR"),
+    ("BROKEN", "Interrupted", "Interrupted in mid-shot; starts again from the shot's first frame", "FILE_REFRESH"),
     ("ELSEWHERE", "Elsewhere", "Its ragdoll is in another scene; here it shows its animation", "SCENE_DATA"),
 )
 DRIVE_SPACES = (
@@ -100,12 +100,12 @@ class ActiveRagdollObject(MotionStack, effects.EffectSettings, Drive, bpy.types.
     mass_model: choice("Mass Model", MASS_MODELS, "AUTO", "How the masses of bodies without a mass of their own come "
         "about", needs=REBUILD)
     body_mass: number("Body Mass", "Of the whole character with a table of human segments; 0 takes 70 kg at 1.8 m, by "
-        "the cube of the height", min=0.0, max=1.0e7, unit="MASS", needs=REBUILD, zero="automatic")
+        "the cube of the height", min=0.0, max=1.0e7, unit="MASS", needs=REBUILD, zero="automatic", ticked=70.0)
     stabilize_masses: flag("Stabilize Masses", "Bring the masses of joined bodies within 20 % of each other, the total "
         "being kept: steadier, and farther from nature", needs=REBUILD)
     key_tolerance: number("Tolerance [deg]", "Largest deviation that the removal of keys may cause when baking, in "
         "degrees and in thousandths of the character's height; 0 keeps every frame", min=0.0, max=10.0,
-        zero="every frame")
+        zero="every frame", ticked=0.1)
 
     version: record(int, "Layout that the settings were stored with", declare.FILE)
     is_ragdoll: record(bool)
@@ -213,9 +213,8 @@ OWNERS = {
 
 def classes() -> tuple:
     """What is to be registered, inner groups first."""
-    return (
-        *(group for kind in entries.kinds() for group in kind.classes),
-        *declare.classes_of(effects),
-        ActiveRagdollMotionKind,
-        *OWNERS.values(),
-    )
+    inner = [group for kind in entries.kinds() for group in kind.classes]
+    found = (*inner, *declare.classes_of(effects), ActiveRagdollMotionKind, *OWNERS.values())
+    for group in found:
+        declare.add_switches(group)
+    return found

@@ -31,7 +31,7 @@ class ActiveRagdollLegStabilizer(bpy.types.PropertyGroup):
     off_while_limp: flag("Off While Limp", "Weight 0 while the leg's bodies are limp, as when the character falls",
         needs=STACK)
     min_distance: number("Start Distance", "How far the foot must have moved before it is put back, in the armature's "
-        "units; 0 is always", min=0.0, unit="LENGTH", zero="always", needs=STACK, own_units=True)
+        "units; 0 is always", min=0.0, unit="LENGTH", zero="always", ticked=0.01, needs=STACK, own_units=True)
     max_iterations: whole("Iterations", "Most iterations, where the leg has more than three bones", 30, min=0,
         max=10000, needs=STACK)
     tolerance: number("Tolerance", "At which the iterations end, in parts of the leg's length", 1e-3, min=0.0, max=1.0,
