@@ -129,8 +129,7 @@ def show_helpers(scene) -> None:
 
     Bodies without a cache stand at the world's origin and joints where they are in bind pose: they are not worth
     seeing, and the overlay draws the ragdoll instead. They are hidden by the eye of their collections in the view
-    layers, because Blender goes on evaluating them then. It does not evaluate objects that are hidden one by one or
-    disabled in viewports.
+    layers, because Blender goes on evaluating them then.
     """
     hidden = not scene.active_ragdoll.show_helpers
     wanted = {obj.active_ragdoll.collection for obj in with_ragdoll(scene.objects)}

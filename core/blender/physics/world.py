@@ -265,10 +265,9 @@ def release(scene) -> None:
 
     Also those between bodies that stay: whatever is deleted next needs no release until the world steps again.
 
-    A deleted body is freed at once, its joints later, with their evaluated copies, in several threads. Since Blender
-    4.3 a joint that is freed takes itself off its bodies' lists: too late when they are gone, and wrong when two
-    threads do it to one body. So the copies are renewed here, while the bodies live, never two of a body at a time.
-    Before, it is the body that takes itself off its joints, which must not go first.
+    Since Blender 4.3 a joint that is freed takes itself off its bodies' lists: too late when they are gone, as after a
+    deletion, and wrong when two threads do it to one body. So the copies of the joints are renewed here, while the
+    bodies live, never two of a body at a time. Before, joints must not go first, see the end.
     """
     if IS_42 or STATE.released.get(scene.name) == scene.frame_current:
         return

@@ -365,11 +365,8 @@ def _fail(run, own: Attached, text: str) -> None:
 
 # ---- constraints ----------------------------------------------------------------------------------------------------
 
-# Constraints that come and go in mid-shot, and holders for them to act from. The original constraint names both bodies,
-# so that Blender notices when one is deleted. During the warm-up a run removes them from the evaluated copy, and at the
-# next step Blender frees Bullet's constraint. When the copy gets its bodies again, Blender makes a new one, whose zero
-# is where the bodies stand at that moment. Blender looks at the constraint again only when its type is set. (Measured
-# on 4.2, 4.5 and 5.0.)
+# They come and go in mid-shot as docs/blender-facts.md has it (Joints). The original constraint names both bodies, so
+# that Blender notices when one is deleted; a run removes them from the evaluated copy during the warm-up.
 
 
 def _ensure_helpers(obj, scene, wanted) -> list:

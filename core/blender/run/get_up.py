@@ -34,9 +34,7 @@ def biped(obj, rig: Rig, place: np.ndarray | None = None) -> Biped:
     return Biped(rig, anatomy_of(obj), *bind_joints(obj), place)
 
 
-def planned(
-    run, character, scene, frame: int, lying: np.ndarray, place: np.ndarray, manner: plan.Manner
-) -> tuple[plan.Plan, Clip]:
+def planned(run, character, scene, frame: int, lying, place, manner: plan.Manner) -> tuple[plan.Plan, Clip]:
     """A way up for a character, and the motion as a clip.
 
     Args:

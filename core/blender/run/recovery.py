@@ -87,11 +87,8 @@ class Recovery:
             found.setdefault((role, side if role in (THIGH, UPPER_ARM) else ""), []).append(int(levels[row]))
         pelvis = found.get((PELVIS, ""), [int(levels[character.bones[self._pelvis_body]])])[0]
         upper = next((found[role, ""][-1] for role in (CHEST, NECK, HEAD, SPINE) if (role, "") in found), None)
-        sides = next(
-            ((found[role, LEFT][0], found[role, RIGHT][0]) for role in (THIGH, UPPER_ARM)
-             if (role, LEFT) in found and (role, RIGHT) in found),
-            None,
-        )  # fmt: skip
+        pairs = ([found.get((role, side)) for side in (LEFT, RIGHT)] for role in (THIGH, UPPER_ARM))
+        sides = next(([left[0], right[0]] for left, right in pairs if left and right), None)
         trunk = None if upper is None or sides is None or upper == pelvis else (upper, *sides)
         # Simulated bones and those below them: not all ends of limbs have bodies, and controls may be under the floor.
         simulated = {int(row) for row in character.bones}

@@ -123,12 +123,8 @@ def use_range(scene, frame_start: int, frame_end: int) -> None:
 
 
 # ---- final renders --------------------------------------------------------------------------------------------------
-
-# They have a dependency graph of their own, so what they show is simulated before, and cached.
-
-
 def begin_render(scene) -> None:
-    """Simulate what a render will show, or stop the render.
+    """Simulate and cache what a render will show, with a dependency graph of its own, or stop the render.
 
     Blender goes on whatever happens here, but not without a camera.
     """
