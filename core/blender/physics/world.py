@@ -44,8 +44,8 @@ def pull(scene) -> float:
 
 def ensure(scene) -> list[str]:
     """Give the scene a rigid body world with collections. Returns notes on what had to be made."""
-    made, own = [], scene.active_ragdoll
-    if scene.rigidbody_world is None:
+    world, own, made = scene.rigidbody_world, scene.active_ragdoll, []
+    if world is None:
         with bpy.context.temp_override(scene=scene):
             bpy.ops.rigidbody.world_add()
         STATE.unstepped[scene.name] = STATE.released[scene.name] = scene.frame_current
@@ -53,13 +53,12 @@ def ensure(scene) -> list[str]:
         world = scene.rigidbody_world
         world.substeps_per_frame, world.solver_iterations = preferences.new_world(scene_fps(scene))
         made.append("a rigid body world")
-    elif not own.cache_saved and (  # told once, with the scene's first ragdoll
-        scene.rigidbody_world.substeps_per_frame
-        < diagnosis.needed_substeps(scene_fps(scene), scene.rigidbody_world.time_scale)
-        or scene.rigidbody_world.solver_iterations < diagnosis.FEWEST_ITERATIONS
-    ):
-        made.append("the rigid body world has few steps or iterations: Diagnose can raise them, so that limits hold")
-    world = scene.rigidbody_world
+    elif not own.cache_saved:  # told once, with the scene's first ragdoll
+        needed = diagnosis.needed_substeps(scene_fps(scene), world.time_scale)
+        if world.substeps_per_frame < needed or world.solver_iterations < diagnosis.FEWEST_ITERATIONS:
+            made.append(
+                "the rigid body world has few steps or iterations: Diagnose can raise them, so that limits hold"
+            )
     created = [attribute for attribute in COLLECTIONS if getattr(world, attribute) is None]
     for attribute in created:
         setattr(world, attribute, bpy.data.collections.new(COLLECTIONS[attribute]))
@@ -210,14 +209,14 @@ def replace(scene) -> None:
     Bullet makes the remaining bodies and joints again at the next first frame. The cache is lost.
     """
     old = scene.rigidbody_world
-    kept = {name: _values(group) for name, group in _groups(old).items()}
+    kept = [[(name, getattr(group, name)) for name in names] for group, names in _settings(old)]
     old.collection = old.constraints = None  # else removing the world deletes the settings of all bodies
     with bpy.context.temp_override(scene=scene):
         bpy.ops.rigidbody.world_remove()
         bpy.ops.rigidbody.world_add()
-    for name, group in _groups(scene.rigidbody_world).items():
-        for key, value in kept[name].items():
-            setattr(group, key, value)
+    for (group, _names), values in zip(_settings(scene.rigidbody_world), kept, strict=True):
+        for name, value in values:
+            setattr(group, name, value)
     STATE.live_worlds.discard(scene.name)
     STATE.unstepped[scene.name] = scene.frame_current
 
@@ -289,16 +288,12 @@ def release(scene) -> None:
     STATE.released[scene.name] = scene.frame_current
 
 
-def _groups(world) -> dict:
-    return {"world": world, "weights": world.effector_weights, "cache": world.point_cache}
-
-
-def _values(group) -> dict:
-    if isinstance(group, bpy.types.PointCache):
-        # Only its range: writing its file settings looks for files of a world that has no name yet, and crashes.
-        return {name: getattr(group, name) for name in ("frame_start", "frame_end")}
-    properties = (p for p in group.bl_rna.properties if not p.is_readonly and p.identifier != "rna_type")
-    return {p.identifier: getattr(group, p.identifier) for p in properties}
+def _settings(world) -> list[tuple]:
+    """A world, its weights and its cache, each with the names of the properties that a new world takes over."""
+    groups = world, world.effector_weights
+    found = [(group, [p.identifier for p in group.bl_rna.properties if not p.is_readonly]) for group in groups]
+    # Only the cache's range: writing its file settings looks for files of a world that has no name yet, and crashes.
+    return [*found, (world.point_cache, ("frame_start", "frame_end"))]
 
 
 def noted(names: str) -> list[str]:

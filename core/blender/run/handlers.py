@@ -215,8 +215,6 @@ def _observe(run, scene) -> None:
     if run.observed == run.frame:
         return
     began = time.perf_counter()
-    if run.frame == run.first:
-        pipeline.release(run, scene)
     run.observed = run.frame
     try:
         pipeline.observe(run, scene)

@@ -23,14 +23,13 @@ class LimitRescue(Effect):
         self._off = np.zeros(count)  # [s] for which a body has been far from where it is wanted, since its last check
         self._seconds = np.zeros(count)  # [s] spent on the way back
         self._ways, self._turns = np.zeros((2, count, 3))  # from where it is wanted to where it was
-        self._leading = False  # any of them
         self._frames: dict = {}
 
     def observe(self, run, scene, seconds: float) -> None:
         """Find bodies that have to be led back, and those that have arrived."""
         if run.frame == run.first:
             return
-        if run.wanted_trace.min() > limits.NEAR_TRACE and not self._leading:
+        if run.wanted_trace.min() > limits.NEAR_TRACE and not self.kinematic.any():
             self._off[:] = 0.0
             return
         led, angles = self.kinematic.copy(), limits.angles_of(run.wanted_trace)
@@ -41,7 +40,6 @@ class LimitRescue(Effect):
         self._off = np.where(far, self._off + seconds, 0.0)
         due = far & (self._off >= limits.LASTS - 1e-9)
         if not due.any() and not led.any():
-            self._leading = False
             return
         over = self._thrown_over(run, np.flatnonzero(due)) if due.any() else due
         self._off[due] = 0.0  # bodies that only lag are checked again later, because checking limits takes time
@@ -56,7 +54,6 @@ class LimitRescue(Effect):
                 turns = quaternion.from_matrix(now[:, :3, :3] @ then[:, :3, :3].transpose(0, 2, 1))
                 self._ways[out] = now[:, :3, 3] - then[:, :3, 3]
                 self._turns[out] = quaternion.to_rotation_vector(turns)
-        self._leading = bool(led.any())
         self.state(kinematic=led)
 
     def placed(self, run, before, places, seconds: float, shown_seconds: float):

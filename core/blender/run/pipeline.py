@@ -99,13 +99,6 @@ def start(scene) -> Run:
     return run
 
 
-def release(run: Run, scene) -> None:
-    """After the first frame is shown, make the bodies dynamic, also the scene's others that were held."""
-    run.graph = depsgraph_of(scene)
-    write.hold(run, run.kinematic)
-    collision.release_others(run, scene)
-
-
 def _evaluate_source(run: Run, scene, frame: int) -> None:
     hidden, began = scene.active_ragdoll.source, time.perf_counter()
     hidden.frame_set(frame)
@@ -176,6 +169,10 @@ def observe(run: Run, scene) -> None:
     if run.frame > run.first:
         _read_bodies(run)
         _note_calm(run, seconds, world.gravity(scene))
+    else:  # the bodies become dynamic, also the scene's others that were held
+        run.graph = depsgraph_of(scene)
+        write.hold(run, run.kinematic)
+        collision.release_others(run, scene)
     for effect in run.effects:
         effect.observe(run, scene, seconds)
     run.merge_effects()
