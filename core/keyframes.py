@@ -9,21 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import quaternion
+from .pose import decompose_matrices
 
 
 def decompose(matrix_basis: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     """Locations [f, bones, 3], rotations and scales [f, bones, 3] of bones' basis matrices [f, bones, 4, 4].
 
-    The rotations are quaternions (w, x, y, z) without sign flips between frames [f, bones, 4]. Mirrored matrices get
-    three negative scales, as in Blender's own decomposition. Shear, which the three cannot express, is lost.
+    The rotations are quaternions (w, x, y, z) without sign flips between frames [f, bones, 4], see
+    `pose.decompose_matrices` for mirrored and sheared matrices.
     """
-    matrices = np.asarray(matrix_basis, dtype=np.float64)
-    axes = matrices[..., :3, :3]
-    scale = np.sqrt(np.einsum("...ij,...ij->...j", axes, axes))
-    mirrored = np.einsum("...i,...i->...", np.cross(axes[..., 0], axes[..., 1]), axes[..., 2]) < 0.0
-    scale[mirrored] *= -1.0
-    rotation = quaternion.from_matrix(axes / np.where(scale == 0.0, 1.0, scale)[..., None, :])
-    return matrices[..., :3, 3], quaternion.ensure_continuity(rotation), scale
+    location, rotation, scale = decompose_matrices(matrix_basis)
+    return location, quaternion.ensure_continuity(rotation), scale
 
 
 def _euler_axes(order: str) -> tuple[int, int, int, float]:
@@ -66,14 +62,11 @@ def euler_from_quaternion(quaternions: NDArray, order: str, reference: NDArray |
     use_other = np.zeros(angles.shape[:2], dtype=bool)
     use_other[1:] = np.cumsum(change < stay, axis=0) % 2 == 1
     start, other = _wrap(angles[0]), _wrap(_other_triple(angles[0]))
-    zero = np.zeros((q.shape[1], 3)) if reference is None else np.where(np.isnan(reference), 0.0, reference)
-    zero = zero[:, [i, j, k]]
+    zero = np.zeros((q.shape[1], 3)) if reference is None else np.nan_to_num(reference[:, [i, j, k]])
     use_other ^= np.abs(_wrap(other - zero)).sum(axis=-1) < np.abs(_wrap(start - zero)).sum(axis=-1)
     angles = np.where(use_other[..., None], _other_triple(angles), angles)
     angles = np.unwrap(np.concatenate([zero[None], angles]), axis=0)[1:]
-    result = np.empty_like(angles)
-    result[..., [i, j, k]] = angles
-    return result
+    return angles[..., np.argsort([i, j, k])]
 
 
 def _wrap(angles: NDArray) -> NDArray:
@@ -103,17 +96,14 @@ def axis_angle_from_quaternion(quaternions: NDArray, reference: NDArray | None =
     """
     q = np.asarray(quaternions, dtype=np.float64)
     sine = np.linalg.norm(q[..., 1:], axis=-1)
-    rest = np.array([0.0, 0.0, 1.0, 0.0])
     known = np.full(q.shape[1:], np.nan) if reference is None else reference
-    before = np.where(np.isnan(known), rest, known)
+    before = np.where(np.isnan(known), (0.0, 0.0, 1.0, 0.0), known)
     # In single precision a vector part below this is noise.
     undefined = np.concatenate([np.isnan(known[None, :, 0]), sine < 1e-6])
     axes = q[..., 1:] / np.where(sine == 0.0, 1.0, sine)[..., None]
     axes = np.concatenate([before[None, :, 1:], axes])
     axes = np.stack([_hold_where(axes[..., n], undefined) for n in range(3)], axis=-1)
-    flips = np.sum(axes[1:] * axes[:-1], axis=-1) < 0.0
-    sign = np.where(np.cumsum(flips, axis=0) % 2 == 1, -1.0, 1.0)
-    axes = axes[1:] * sign[..., None]
+    axes = quaternion.ensure_continuity(axes)[1:]
     angle = 2.0 * np.arctan2(np.sum(q[..., 1:] * axes, axis=-1), q[..., 0])
     angle = np.unwrap(np.concatenate([before[None, :, 0], angle]), axis=0)[1:]
     return np.concatenate([angle[..., None], axes], axis=-1)

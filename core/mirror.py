@@ -90,8 +90,6 @@ def plane_of_limbs(tree) -> tuple[np.ndarray | None, float]:
         width = np.linalg.norm(across)
         if width > 0.02 * tree.size:
             found.append((tree.reach[a] + tree.reach[b], across / width, 0.5 * (means[a] + means[b])))
-    if not found:
-        return None, 0.0
     found.sort(key=lambda item: -item[0])
     rows = sorted(tree.rows, key=lambda row: -tree.reach[row])[:JOINTS]
     joints = tree.heads[rows]

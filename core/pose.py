@@ -43,12 +43,14 @@ def local_to_model(
 
 def local_to_model_rotations(skeleton: Skeleton, rotations_ls: ArrayLike) -> np.ndarray:
     """Model-space rotations [..., n, 4] of local ones."""
-    rotations = np.asarray(rotations_ls, dtype=float)
-    if rotations.ndim == 2:
-        return _accumulate_one(skeleton, rotations)
-    model = rotations.copy()
+    model = np.array(rotations_ls, dtype=float)
+    if model.ndim == 2:  # a single pose: two numpy calls a level
+        factors, columns = quaternion.right_factors(model), model[:, :, None]
+        for above, level, parents in skeleton.level_steps:
+            np.matmul(factors[level], columns[above].take(parents, 0), out=columns[level])
+        return model
     for above, level, parents in skeleton.level_steps:
-        pair = model[..., above, :].take(parents, -2), rotations[..., level, :]
+        pair = model[..., above, :].take(parents, -2), model[..., level, :]
         product = quaternion.multiply_components(*(np.moveaxis(values, -1, 0) for values in pair))
         model[..., level, :] = quaternion.joined(product)
     return model
@@ -56,12 +58,10 @@ def local_to_model_rotations(skeleton: Skeleton, rotations_ls: ArrayLike) -> np.
 
 def model_to_local_rotations(skeleton: Skeleton, rotations_ms: ArrayLike) -> np.ndarray:
     """Local rotations [..., n, 4] of model-space ones."""
-    rotations = np.asarray(rotations_ms, dtype=float)
-    roots = skeleton.root_count
-    rotations_ls = rotations.copy()
+    rotations, roots = np.array(rotations_ms, dtype=float), skeleton.root_count
     parents = rotations.take(skeleton.parents[roots:], axis=-2)
-    rotations_ls[..., roots:, :] = quaternion.multiply(quaternion.conjugate(parents), rotations[..., roots:, :])
-    return rotations_ls
+    rotations[..., roots:, :] = quaternion.multiply(quaternion.conjugate(parents), rotations[..., roots:, :])
+    return rotations
 
 
 def local_to_model_matrices(skeleton: Skeleton, matrices_ls: ArrayLike) -> np.ndarray:
@@ -194,13 +194,3 @@ def inverted(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     inverses[..., :3, 3] = -np.matmul(linear, matrices[..., :3, 3, None])[..., 0]
     inverses[..., 3, 3] = 1
     return inverses, determinants
-
-
-def _accumulate_one(skeleton: Skeleton, rotations: np.ndarray) -> np.ndarray:
-    """Local to model rotations of a single pose, both [n, 4]: two numpy calls a level."""
-    factors = quaternion.right_factors(rotations)
-    model = rotations.copy()
-    columns = model[:, :, None]
-    for above, level, parents in skeleton.level_steps:
-        np.matmul(factors[level], columns[above].take(parents, 0), out=columns[level])
-    return model

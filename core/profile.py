@@ -32,13 +32,7 @@ ANY = "ANY"  # an entry for every bone
 KINDS = (roles.HUMAN, roles.QUADRUPED, roles.CREATURE)
 BOOL, INT, FLOAT, ENUM, TEXT, POINTS = "BOOL", "INT", "FLOAT", "ENUM", "TEXT", "POINTS"
 LARGEST = float(np.finfo(np.float32).max)
-_TYPES = {
-    BOOL: (bool, "true or false"),
-    INT: (int, "a whole number"),
-    FLOAT: ((int, float), "a number"),
-    ENUM: (str, "a text"),
-    TEXT: (str, "a text"),
-}
+_TYPES = {BOOL: (bool, "true or false"), INT: (int, "a whole number"), FLOAT: ((int, float), "a number")}
 
 
 @dataclass(frozen=True)
@@ -130,15 +124,13 @@ def checked(value, wanted: Field, path: str):
 
 
 def _single(value, wanted: Field, path: str):
-    types, expected = _TYPES[wanted.kind]
+    types, expected = _TYPES.get(wanted.kind, (str, "a text"))
     if not isinstance(value, types) or (isinstance(value, bool) and types is not bool):
         raise RagdollError(f"{path}: expected {expected}, got {shown(value)}")
     if wanted.kind == ENUM and value not in wanted.choices:
         raise RagdollError(f"{path}: unknown value {shown(value)}, use one of {', '.join(wanted.choices)}")
-    return _number(value, wanted, path) if wanted.kind in (INT, FLOAT) else value
-
-
-def _number(value, wanted: Field, path: str):
+    if wanted.kind not in (INT, FLOAT):
+        return value
     if not math.isfinite(value) if isinstance(value, float) else abs(value) > LARGEST:
         raise RagdollError(f"{path}: {shown(value)} is not a finite number")
     # Blender keeps single precision; a bound such as pi is one step larger there than here.
@@ -169,8 +161,7 @@ class _Pairs(dict):
 
     def __init__(self, items) -> None:
         super().__init__(items)
-        seen = set()
-        self.repeated = next((key for key, _value in items if key in seen or seen.add(key)), None)
+        self.repeated = next((key for key, times in Counter(key for key, _value in items).items() if times > 1), None)
 
 
 def parse(text: str, schema: Schema) -> Profile:
@@ -328,8 +319,7 @@ def match(profile: Profile, names, anatomy: Anatomy, how: str = AUTO, rig: str =
     if unused:
         result.notes.append(f"{len(unused)} of the profile's bones are not in {rig}{which}")
     if profile.kind is not None and profile.kind != anatomy.kind and how != BY_NAME and BY_ROLE in result.by:
-        kinds = profile.kind.lower(), anatomy.kind.lower()
-        result.notes.append(f"the profile is for a {kinds[0]}, {rig} looks like a {kinds[1]}")
+        result.notes.append(f"the profile is for a {profile.kind.lower()}, {rig} looks like a {anatomy.kind.lower()}")
     return result
 
 
@@ -359,19 +349,13 @@ def _agree(entry: Entry, anatomy, bone: int) -> bool:
 def _add_general(found, entries, taken, anatomy) -> None:
     """What entries without a name say of the bones that they are for, unless these are taken by their names."""
     _ranks, lengths = _chains(anatomy)
-    for bone, key in enumerate(_keys(anatomy)):
-        role, side = key
+    for bone, (role, side, order) in enumerate(zip(anatomy.roles, anatomy.sides, anatomy.order, strict=True)):
         for entry in entries if bone not in taken else ():
-            if (
-                entry.role not in (ANY, role)
-                or entry.side not in (None, side)
-                or entry.order not in (None, int(anatomy.order[bone]))
-            ):
-                continue
-            rank = 0 if entry.role == ANY else 1 + (entry.side is not None) + (entry.order is not None)
-            # An entry for both sides states the left one.
-            stated = mirrored_content(entry) if entry.side is None and side == roles.RIGHT else entry
-            found[bone].append((rank, _scaled(stated, 1.0 / lengths[key] if entry.share else 1.0)))
+            if entry.role in (ANY, role) and entry.side in (None, side) and entry.order in (None, order):
+                rank = 0 if entry.role == ANY else 1 + (entry.side is not None) + (entry.order is not None)
+                # An entry for both sides states the left one.
+                stated = mirrored_content(entry) if entry.side is None and side == roles.RIGHT else entry
+                found[bone].append((rank, _scaled(stated, 1.0 / lengths[role, side] if entry.share else 1.0)))
 
 
 def _add_chains(found, entries, taken, anatomy) -> None:
@@ -387,15 +371,15 @@ def _add_chains(found, entries, taken, anatomy) -> None:
     ranks, lengths = _chains(anatomy)
     seen = Counter()  # bones of the same role, side and order: four fingers
     for bone, key in enumerate(_keys(anatomy)):
-        role, _side = key
-        chain = sources.get(key) or sources.get((role, None))
-        if bone in taken or role in NO_PART or not chain:
+        chain = sources.get(key) or sources.get((key[0], None))
+        if bone in taken or key[0] in NO_PART or not chain:
             continue
         orders = sorted(chain, key=lambda order: -1 if order is None else order)
-        twins = chain[_nearest(orders, ranks[bone], lengths[key])]
+        along = ranks[bone] / max(lengths[key] - 1, 1)  # a chain of another length: at the same share of its way
+        twins = chain[orders[int(along * (len(orders) - 1) + 0.5)]]
         entry = twins[min(seen[key, ranks[bone]], len(twins) - 1)]
         seen[key, ranks[bone]] += 1
-        found[bone].append((3, _scaled(entry, len(chain) / lengths[key] if role in CHAINS else 1.0)))
+        found[bone].append((3, _scaled(entry, len(chain) / lengths[key] if key[0] in CHAINS else 1.0)))
 
 
 def _keys(anatomy) -> list:
@@ -411,23 +395,13 @@ def _chains(anatomy) -> tuple[list, dict]:
     return ranks, {key: len(held) for key, held in orders.items()}
 
 
-def _nearest(orders: list, rank: int, length: int):
-    """The order of a chain of another length at the same share of its way."""
-    if length == len(orders):
-        return orders[rank]
-    along = rank / (length - 1) if length > 1 else 0.0
-    return orders[int(np.floor(along * (len(orders) - 1) + 0.5))]
-
-
 def _scaled(entry: Entry, factor: float) -> Entry:
     """An entry with its range for a chain of more or fewer bones, so that the whole chain's stays."""
     if factor == 1.0 or "limit_min" not in entry.settings:
         return entry
-    ranges = {
-        key: [float(np.clip(angle * factor, -np.pi, np.pi)) for angle in entry.settings[key]]
-        for key in ("limit_min", "limit_max")
-    }
-    return replace(entry, settings=entry.settings | ranges)
+    ends = ("limit_min", "limit_max")
+    ranges = np.clip(factor * np.array([entry.settings[end] for end in ends]), -np.pi, np.pi).tolist()
+    return replace(entry, settings=entry.settings | dict(zip(ends, ranges, strict=True)))
 
 
 # ---- the other side -------------------------------------------------------------------------------------------------
@@ -476,8 +450,7 @@ def mirrored(profile: Profile, how: str = SWAP) -> Profile:
                 entry = replace(entry, settings=content.settings, joint_in_anatomy=content.joint_in_anatomy)
         elif how == SWAP and entry.side in roles.OPPOSITE:
             entry = _swapped_side(entry, names)
-        elif how == SWAP and entry.side is not None:
-            # (For both sides, an entry states the left one; swapping the sides of a symmetric rig changes nothing.)
+        elif how == SWAP and entry.side is not None:  # (one for both sides states the left one: nothing changes)
             entry = mirrored_content(entry)
         elif entry.side == copied is not None:
             other = _swapped_side(entry, names)  # without a name where the name tells no side

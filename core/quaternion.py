@@ -290,13 +290,10 @@ def swing_twist(q: ArrayLike, axis: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ensure_continuity(q: ArrayLike) -> np.ndarray:
-    """Quaternions [frames, ..., 4] with signs chosen so that each is on the near side of the frame before.
+    """Quaternions [frames, ..., 4], or axes, with signs chosen so that each is on the near side of the frame before.
 
     The rotations stay the same, the first frame's signs too. Do this before interpolating or writing keys.
     """
     q = np.asarray(q, dtype=float)
-    if len(q) < 2:
-        return q.copy()
-    flips = np.where(np.sum(q[1:] * q[:-1], axis=-1) < 0, -1, 1)
-    signs = np.concatenate([np.ones_like(flips[:1]), np.cumprod(flips, axis=0)])
-    return q * signs[..., None]
+    flips = np.sum(q * np.concatenate([q[:1], q[:-1]]), axis=-1) < 0
+    return q * np.where(np.cumsum(flips, axis=0) % 2, -1.0, 1.0)[..., None]

@@ -97,11 +97,12 @@ class ACTIVE_RAGDOLL_OT_add_layer(Unbaked, bpy.types.Operator):
 
     def _add(self, context, obj, scene):
         if self.source == "ACTION":
-            return stack_edits.add_clip_layer(obj, scene)
-        if self.source == "CURRENT_POSE":
-            return stack_edits.add_pose_layer(obj, scene, stack_edits.pose_action(obj, f"{obj.name} Pose"))
-        if self.source == "POSE_ASSET":
-            return stack_edits.add_pose_layer(obj, scene, self._pose_asset(context))
+            action, slot = stack_edits.current_action(obj)
+            return stack_edits.add_layer(obj, scene, "CLIP", "", action, slot)
+        if self.source in ("CURRENT_POSE", "POSE_ASSET"):
+            posed = self.source == "CURRENT_POSE"
+            action = stack_edits.pose_action(obj, f"{obj.name} Pose") if posed else self._pose_asset(context)
+            return stack_edits.add_layer(obj, scene, "POSE", "", action)
         space = active_space(obj)
         if space is None:
             raise RagdollError("Add a blend space first, and give it samples")
@@ -138,8 +139,7 @@ class ACTIVE_RAGDOLL_OT_move_layer(OfLayer, bpy.types.Operator):
     step: whole("Step", None, 1, min=-1, max=1)
 
     def act(self, _context, obj):
-        place = lists.active_index(obj.active_ragdoll, "layers")
-        lists.move_item(obj.active_ragdoll, "layers", place, place + self.step)
+        stack_edits.edit_list(obj.active_ragdoll, "layers", "MOVE", self.step)
 
 
 class ACTIVE_RAGDOLL_OT_make_additive(Unbaked, bpy.types.Operator):

@@ -36,10 +36,11 @@ class ACTIVE_RAGDOLL_OT_setup_look_at(MotionOperator, bpy.types.Operator, label=
     )
 
     def act(self, context, obj):
-        made = stack_edits.set_up_look_at(obj, interface.scene_of(obj, context), self._target(context, obj))
-        feet = f", {len(made.feet)} feet held" if made.feet else ", no legs recognised"
-        notes = "".join(f"; {note}" for note in made.notes)
-        return f"'{obj.name}': {made.entries} bones look at '{made.target.name if made.target else ''}'{feet}{notes}"
+        scene, target = interface.scene_of(obj, context), self._target(context, obj)
+        chain, feet, notes = stack_edits.set_up_look_at(obj, scene, target)
+        held = f", {feet} feet held" if feet else ", no legs recognised"
+        told, name = "".join(f"; {note}" for note in notes), chain.target.name if chain.target else ""
+        return f"'{obj.name}': {len(chain.entries)} bones look at '{name}'{held}{told}"
 
     def _target(self, context, obj):
         if self.target:
@@ -102,7 +103,8 @@ class ACTIVE_RAGDOLL_OT_find_look_at_axes(MotionOperator, bpy.types.Operator, la
     """Find the forward axes of the active chain anew from the bind pose, also those set by hand"""
 
     def act(self, _context, obj):
-        bones = stack_edits.list_of(obj, "entries")
+        chain = lists.active_item(obj.active_ragdoll, "look_at")
+        bones = () if chain is None else chain.entries
         if not bones:
             raise RagdollError(f"'{obj.name}' has no look-at entries")
         for entry in bones:

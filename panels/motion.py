@@ -8,14 +8,14 @@ from ..core.blender import look_at_api
 from ..core.blender.interface import props, rows, short
 from ..core.blender.languages import translated
 from ..core.blender.settings import declare, lists
-from ..core.blender.stack import entries, stack_edits
+from ..core.blender.stack import entries
 from ..core.errors import RagdollError
 from .base import Part, draw_list, paragraph, press
 
 
 def draw_items(layout, what: str, obj):
     """A list of the motion stack with buttons to add, remove and move; its active item."""
-    own, owner = entries.lists()[what], stack_edits.owner_of(obj, what)
+    own = entries.lists()[what]
     name, number = own.shown
 
     def draw_row(row, item, _owner) -> None:
@@ -28,7 +28,7 @@ def draw_items(layout, what: str, obj):
         if hasattr(item, "enabled"):
             row.prop(item, "enabled", text="")
 
-    buttons, item = draw_list(layout, draw_row, owner, what, item_dyntip_propname=name)
+    buttons, item = draw_list(layout, draw_row, own.owner(obj), what, item_dyntip_propname=name)
     draw_add_remove(buttons, what)
     for direction in ("UP", "DOWN"):
         press(buttons, "motion_move", {"what": what, "direction": direction}, text="", icon=f"TRIA_{direction}")

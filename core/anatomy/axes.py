@@ -95,11 +95,8 @@ def character_axes(anatomy, heads, directions) -> Axes | None:
     """
     heads = np.asarray(heads, dtype=float)
     size = float(np.max(np.ptp(heads, axis=0))) if len(heads) else 0.0
-    left = _named_left(anatomy, heads, size)
-    up = _raw_up(anatomy, heads, size)
-    if left is None or up is None:
-        return None
-    up = unit(across(up, left))
+    left, up = _named_left(anatomy, heads, size), _raw_up(anatomy, heads, size)
+    up = None if left is None or up is None else unit(across(up, left))
     if up is None:
         return None
     forward = quaternion.cross(left, up)
@@ -130,19 +127,15 @@ def _mean(anatomy, heads, names) -> np.ndarray | None:
 
 
 def _raw_up(anatomy, heads, size):
-    feet = _mean(anatomy, heads, (roles.FOOT, roles.SHANK))
     if anatomy.kind == roles.HUMAN:
-        low = feet if feet is not None else _mean(anatomy, heads, (roles.PELVIS, roles.SPINE))
+        low = _mean(anatomy, heads, (roles.FOOT, roles.SHANK, roles.PELVIS, roles.SPINE))
         high = _mean(anatomy, heads, (roles.HEAD, roles.NECK, roles.CHEST, roles.UPPER_ARM))
     else:
-        hands = _mean(anatomy, heads, (roles.HAND, roles.FOREARM))
+        joints = (roles.FOOT, roles.SHANK), (roles.HAND, roles.FOREARM), (roles.THIGH,), (roles.UPPER_ARM,)
+        feet, hands, hips, shoulders = (_mean(anatomy, heads, names) for names in joints)
         low = feet if hands is None or feet is None else (feet + hands) / 2.0
-        hips = _mean(anatomy, heads, (roles.THIGH,))
-        shoulders = _mean(anatomy, heads, (roles.UPPER_ARM,))
         high = hips if shoulders is None or hips is None or hands is None else (hips + shoulders) / 2.0
-    if low is None or high is None or np.linalg.norm(high - low) < _TINY * size:
-        return None
-    return high - low
+    return None if low is None or high is None or np.linalg.norm(high - low) < _TINY * size else high - low
 
 
 def _raw_forward(anatomy, heads, size, directions):
@@ -247,21 +240,18 @@ class Bind:
         if role == roles.UPPER_ARM and not human and abs(float(axes.left @ upper)) > ASIDE:
             return JointFrame(_frame(expected, along), float("nan"))
         if role == roles.FOOT and human:
-            bend = np.pi / 2.0 - angle_between(along, -upper)
-            return JointFrame(_frame(expected, along), float(bend))
+            return JointFrame(_frame(expected, along), np.pi / 2.0 - angle_between(along, -upper))
         turn = quaternion.cross(upper, along)
         angle = angle_between(upper, along)
         own = unit(turn)
         if own is None:
             return JointFrame(_frame(expected, along), 0.0)
-        agrees = float(own @ expected)
         if role in (roles.FOREARM, roles.SHANK) or not human:
             share = np.clip((angle - BEND_NOTICED) / (BEND_TRUSTED - BEND_NOTICED), 0.0, 1.0)
             share = share * share * (3.0 - 2.0 * share)
-            if agrees > 0.0 or angle > BEND_CONTRADICTS:
+            if own @ expected > 0.0 or angle > BEND_CONTRADICTS:
                 expected = unit((1.0 - share) * expected + share * own)
-        bend = float(np.arctan2(turn @ expected, upper @ along))
-        return JointFrame(_frame(expected, along), bend)
+        return JointFrame(_frame(expected, along), float(np.arctan2(turn @ expected, upper @ along)))
 
 
 def bind_of(anatomy, parents, heads, tails, vertices=None) -> Bind | None:
@@ -280,15 +270,12 @@ def _bends_to(role, human, anatomy, side, along, heads, axes: Axes) -> np.ndarra
     """The direction [3] towards which flexion moves the end of a limb."""
     if role in (*roles.TRUNK, roles.TAIL, roles.JAW, roles.EAR, roles.EYE):
         return quaternion.cross(axes.left, along)  # towards the belly, whether the back is upright or level
-    if role == roles.SHANK:
-        return -axes.forward
     if role in (roles.HAND, roles.FINGER, roles.THUMB) and human:
         return _palm(anatomy, side, along, heads, axes)
     if role in (roles.FOOT, roles.TOE) and human:
         return axes.up
-    if not human and role in (roles.UPPER_ARM, roles.HAND):
-        return -axes.forward
-    return axes.forward
+    backwards = (roles.SHANK,) if human else (roles.SHANK, roles.UPPER_ARM, roles.HAND)
+    return -axes.forward if role in backwards else axes.forward
 
 
 def _palm(anatomy, side, along, heads, axes: Axes) -> np.ndarray:

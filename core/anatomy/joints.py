@@ -92,17 +92,11 @@ def joint_ranges(anatomy: roles.Anatomy, bones, parents) -> list:
     `bones` are those of the bodies [m], `parents` the bodies' parents, -1 at roots [m].
     """
     table = HUMAN if anatomy.kind == roles.HUMAN else ANIMAL
-    found = [anatomy.roles[bone] for bone in bones]
     chains, counts = chains_of(anatomy, bones, parents)
     result = []
-    for i, role in enumerate(found):
-        chain = chains[i]
-        own = table.get(role if chain is None else chain)
-        if own is None or parents[i] < 0:
-            result.append(None)
-            continue
-        if chain is not None:
-            # Its share of what the chain's joints have together.
+    for i, chain in enumerate(chains):
+        own = table.get(chain or anatomy.roles[bones[i]]) if parents[i] >= 0 else None
+        if own and chain:  # its share of what the chain's joints have together
             shares = {name: getattr(own, name) / counts[i] for name in (*_SWINGS, "turn_in", "turn_out")}
             own = replace(own, **shares | {name: min(shares[name], WIDEST.get(chain, np.inf)) for name in _SWINGS})
         result.append(own)
@@ -193,21 +187,18 @@ def _from_bind(role, human, limits, frame, own, mirror):
         return replace(limits, flexion=180.0 - bend - least, extension=most - 180.0 + bend)
     if role in (roles.FOREARM, roles.SHANK, roles.FOOT) and np.isfinite(bend):
         return replace(limits, flexion=limits.flexion - bend, extension=limits.extension + bend)
+    if not human or role not in (roles.THIGH, roles.UPPER_ARM):
+        return limits
     ahead, aside, down = float(y @ own.forward), mirror * float(y @ own.left), -float(y @ own.up)
-    if role == roles.THIGH and human:
-        flexed, apart = np.degrees(np.arctan2(ahead, down)), np.degrees(np.arctan2(aside, down))
-        limits = replace(limits, flexion=limits.flexion - flexed, extension=limits.extension + flexed)
-        return replace(limits, outward=limits.outward - apart, inward=limits.inward + apart)
-    if role == roles.UPPER_ARM and human:
-        apart = float(np.clip(np.degrees(np.arctan2(aside, down)), 0.0, 180.0))
-        level = min(apart / 90.0, 1.0)
-        hanging = max(1.0 - apart / 45.0, 0.0)
+    flexed, apart = np.degrees(np.arctan2(ahead, down)), np.degrees(np.arctan2(aside, down))
+    flexion, extension = limits.flexion, limits.extension
+    if role == roles.UPPER_ARM:
+        apart = float(np.clip(apart, 0.0, 180.0))
         flexed = np.degrees(np.arcsin(np.clip(ahead, -1.0, 1.0)))
-        flexion = ACROSS + (limits.flexion - ACROSS) * hanging - flexed
-        extension = limits.extension + (BEHIND - limits.extension) * level + flexed
-        limits = replace(limits, flexion=flexion, extension=extension)
-        return replace(limits, outward=limits.outward - apart, inward=limits.inward + apart)
-    return limits
+        flexion = ACROSS + (flexion - ACROSS) * max(1.0 - apart / 45.0, 0.0)  # hanging
+        extension += (BEHIND - extension) * min(apart / 90.0, 1.0)  # level
+    limits = replace(limits, flexion=flexion - flexed, extension=extension + flexed)
+    return replace(limits, outward=limits.outward - apart, inward=limits.inward + apart)
 
 
 # ---- postures -------------------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ _ROLES_OF = {
     FOOT: (roles.FOOT, roles.TOE),
 }
 _OF_ROLE = {role: segment for segment, found in _ROLES_OF.items() for role in found}
-_TOWARDS_TRUNK = {HAND: FOREARM, FOREARM: UPPER_ARM, UPPER_ARM: TRUNK, FOOT: SHANK, SHANK: THIGH, THIGH: TRUNK}
+_TOWARDS_TRUNK = {HAND: FOREARM, FOREARM: UPPER_ARM, FOOT: SHANK, SHANK: THIGH}  # all others are next to it
 
 
 def froude(size: float, gravity: float) -> float:
@@ -82,13 +82,12 @@ def human_shares(table: str, anatomy: roles.Anatomy, parents, bones, volumes) ->
     # Of each bone: its own body, else its nearest ancestor's, else the first.
     carriers = np.where(chosen, np.arange(len(parents)), nearest_ancestors(parents, chosen))
     carrier = [own.get(bone, 0) for bone in carriers.tolist()]
-    percent = TABLES[table]
     shares = np.zeros(len(bones))
     for segment in _SEGMENTS:
         for side in (roles.CENTER,) if segment in _CENTRAL else (roles.LEFT, roles.RIGHT):
             bodies = _bodies_of(segment, side, segments, carrier, bones)
             size = volumes[bodies] if volumes[bodies].sum() > 0.0 else np.ones(len(bodies))
-            shares[bodies] += percent[segment] * size / size.sum()
+            shares[bodies] += TABLES[table][segment] * size / size.sum()
     return shares / shares.sum()
 
 
@@ -112,11 +111,10 @@ def _bodies_of(segment, side, segments, carrier, bones) -> list:
     carried = [carrier[bone] for bone, found in enumerate(segments) if found == (segment, side)]
     if carried:
         return carried[:1]  # that of the bone next to the trunk
-    if segment in _TOWARDS_TRUNK:
-        nearer = _TOWARDS_TRUNK[segment]
-        side = roles.CENTER if nearer == TRUNK else side
-        return _bodies_of(nearer, side, segments, carrier, bones)
-    return [0] if segment == TRUNK else _bodies_of(TRUNK, roles.CENTER, segments, carrier, bones)
+    if segment == TRUNK:
+        return [0]
+    nearer = _TOWARDS_TRUNK.get(segment, TRUNK)
+    return _bodies_of(nearer, roles.CENTER if nearer == TRUNK else side, segments, carrier, bones)
 
 
 def with_floor(masses) -> np.ndarray:
@@ -125,14 +123,11 @@ def with_floor(masses) -> np.ndarray:
     total = masses.sum()
     least = min(LIGHTEST_SHARE, 1.0 / max(len(masses), 1)) * total
     light = np.zeros(len(masses), dtype=bool)
-    while True:
-        found = ~light & (masses < least * (1.0 - 1e-12))
-        if not found.any():
-            return masses
+    while (found := ~light & (masses < least * (1.0 - 1e-12))).any():
         light |= found
         masses[light] = least
-        rest = masses[~light].sum()
-        masses[~light] *= (total - least * np.count_nonzero(light)) / rest
+        masses[~light] *= (total - least * np.count_nonzero(light)) / masses[~light].sum()
+    return masses
 
 
 def stabilised(masses, parents) -> np.ndarray:
@@ -209,14 +204,12 @@ PUSH_OFF = 2.3  # times the weight
 # Torque [N m] of a man of 70 kg and 1.8 m, and length of the segment moved as a share of the height.
 _TABLE = {
     roles.PELVIS: (234.0, 0.0),
-    roles.SPINE: (234.0, 0.288),
-    roles.CHEST: (234.0, 0.288),
-    roles.NECK: (51.0, 0.182),
-    roles.HEAD: (51.0, 0.182),
+    **dict.fromkeys((roles.SPINE, roles.CHEST), (234.0, 0.288)),
+    **dict.fromkeys((roles.NECK, roles.HEAD), (51.0, 0.182)),
     roles.JAW: (25.5, 0.182),
     roles.CLAVICLE: (92.0, 0.129),
-    roles.UPPER_ARM: (92.0, 0.186),
-    roles.FOREARM: (77.0, 0.146),
+    **dict.fromkeys((roles.UPPER_ARM, roles.WING), (92.0, 0.186)),
+    **dict.fromkeys((roles.FOREARM, roles.TAIL), (77.0, 0.146)),
     roles.HAND: (12.2, 0.108),
     roles.FINGER: (1.22, 0.054),
     roles.THUMB: (2.44, 0.054),
@@ -224,10 +217,7 @@ _TABLE = {
     roles.SHANK: (223.0, 0.246),
     roles.FOOT: (126.0, 0.152),
     roles.TOE: (12.6, 0.05),
-    roles.TAIL: (77.0, 0.146),
-    roles.WING: (92.0, 0.186),
-    roles.EAR: (0.5, 0.05),
-    roles.EYE: (0.5, 0.05),
+    **dict.fromkeys((roles.EAR, roles.EYE), (0.5, 0.05)),
 }
 _UNKNOWN = _TABLE[roles.FOREARM]  # a rig without any role: a joint in the middle of the table
 

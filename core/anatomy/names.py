@@ -121,20 +121,13 @@ def read_name(name: str, common: str = "") -> Name:
     if prefix and prefix[:3].upper() != "DEF":
         return Name(r.HELPER)
     biped = _BIPED.match(rest)
-    if biped:
-        rest = rest[biped.end() :]
-    pieces = _PARTS.findall(rest)
+    pieces = _PARTS.findall(rest[biped.end() :] if biped else rest)
     words = [piece.lower() for piece in pieces if not piece.isdigit()]
     digits = [piece for piece in pieces if piece.isdigit()]
     if words and words[0] == common:
         words = words[1:]
     side, words = _take_side(words)
     meaning, front = _meaning(words)
-    if side is None:
-        glued = _glued_side(words)
-        if glued is not None:
-            side, words = glued
-            meaning, front = _meaning(words)
     if meaning == r.PELVIS and side in (r.LEFT, r.RIGHT):
         # "LeftHips" or Rigify's "pelvis.L": the way from the pelvis to the leg.
         meaning = HIP
@@ -150,7 +143,10 @@ def read_name(name: str, common: str = "") -> Name:
 
 
 def _take_side(words: list) -> tuple[str | None, list]:
-    """The side among the words, and the words without it: whole words first, then the last letter ("r_toe.L")."""
+    """The side among the words, and the words without it.
+
+    Whole words come first, then the last letter ("r_toe.L"), then glued words ("lefthand", "lhand", "handl").
+    """
     for i, word in enumerate(words):
         if word in ("left", "right"):
             return _SIDES[word], words[:i] + words[i + 1 :]
@@ -158,11 +154,6 @@ def _take_side(words: list) -> tuple[str | None, list]:
         if words[i] in _SIDES and (len(words) > 1 or words[i] in ("l", "r")):
             rest = words[:i] + words[i + 1 :]
             return _SIDES[words[i]], [word for word in rest if word not in ("l", "r", "c")]
-    return None, words
-
-
-def _glued_side(words: list) -> tuple[str, list] | None:
-    """The side in a glued word such as "lefthand", "lhand" or "handl", and the words without it."""
     for i, word in enumerate(words):
         if word in _VOCABULARY or word in _NOISE or word in _FRONT:
             continue
@@ -170,7 +161,7 @@ def _glued_side(words: list) -> tuple[str, list] | None:
             for rest in (word.removeprefix(glue), word.removesuffix(glue)):
                 if rest != word and (_VOCABULARY.get(rest) or (len(glue) > 1 and not rest)):
                     return _SIDES[glue], [*words[:i], rest, *words[i + 1 :]]
-    return None
+    return None, words
 
 
 def _meaning(words: list) -> tuple[str | None, bool | None]:
@@ -184,16 +175,15 @@ def _meaning(words: list) -> tuple[str | None, bool | None]:
         if meaning is not None and not (count == 1 and words[i] in _FRONT and len(words) > 1):
             found.append(meaning)
         elif words[i] in _FRONT:
-            count, front = 1, _FRONT[words[i]]
+            front = _FRONT[words[i]]
         else:
-            count = 1
             word = words[i]
             pairs = ((_VOCABULARY.get(word[:cut]), _VOCABULARY.get(word[cut:])) for cut in range(3, len(word) - 2))
             inner = next((pair for pair in pairs if None not in pair), None)  # two known words in one: "headnub"
             if inner is not None:
                 found += inner
-            elif words[i] not in _NOISE:
-                unknown = True
+            else:
+                unknown |= word not in _NOISE
         i += count
     if front is not None and not found and not unknown and "back" in words:
         return TRUNK, None
@@ -202,9 +192,7 @@ def _meaning(words: list) -> tuple[str | None, bool | None]:
             return meaning, front
     if unknown or not found:
         return None, front
-    if found[0] == TRUNK and len(found) > 1 and found[1] == ROOT:
-        return TRUNK, front
-    return found[-1], front
+    return TRUNK if found[:2] == [TRUNK, ROOT] else found[-1], front
 
 
 # Homologous bones of front and hind legs.
@@ -217,6 +205,8 @@ assert r.SPINE not in _TABLE  # every word for the spine is weak: which bone of 
 # ---- Japanese names of MikuMikuDance models: the side in front, numbers and letters at the end ----------------------
 _JAPANESE = re.compile("[぀-ヿ一-鿿々]")
 _JAPANESE_SIDES = (("左", r.LEFT), ("右", r.RIGHT), ("両", r.CENTER))
+# Blender rigs made from such models move the side to the end: "腕.L".
+_JAPANESE_SIDES += ((r"[._]L(?:[._]|$)", r.LEFT), (r"[._]R(?:[._]|$)", r.RIGHT))
 
 # The first pattern that is found speaks, so the longer words come first. Half-width forms have been widened and
 # full-width digits and letters narrowed (NFKC) before.
@@ -246,20 +236,15 @@ _PATTERNS = (
     (r.TAIL, "しっぽ|尻尾"),
     (r.HELPER, "胸"),
 )
-_PATTERNS = tuple((meaning, re.compile(pattern)) for meaning, pattern in _PATTERNS)
 
 
 def _read_japanese(name: str) -> Name | None:
     """What a Japanese name in NFKC says; None for other names."""
     if not _JAPANESE.search(name):
         return None
-    side = next((side for word, side in _JAPANESE_SIDES if word in name), None)
-    if side is None:
-        # Blender rigs made from such models move the side to the end: "腕.L".
-        found = re.search(r"[._]([LR])(?:[._]|$)", name)
-        side = {"L": r.LEFT, "R": r.RIGHT}[found.group(1)] if found else None
+    side = next((side for pattern, side in _JAPANESE_SIDES if re.search(pattern, name)), None)
     word = re.sub(r"^[左右]|[._][LR]$|[._]\d{3}$", "", name)
-    meaning = next((meaning for meaning, pattern in _PATTERNS if pattern.search(word)), None)
+    meaning = next((meaning for meaning, pattern in _PATTERNS if re.search(pattern, word)), None)
     return Name(meaning, side)
 
 
@@ -290,14 +275,16 @@ def settle_limbs(tree: Tree, read: list[Name]) -> tuple[dict, dict]:
     # Turned to the homologous bone where a name speaks of a front or hind leg.
     turned = {True: FRONT_OF, False: HIND_OF, None: {}}
     words = {row: turned[read[row].front].get(read[row].meaning, read[row].meaning) for row in tree.rows}
-    below = _below(tree, words)
+    below: dict = {row: set() for row in tree.rows}  # the words below each row
+    for row in reversed(tree.rows):
+        if tree.parent[row] >= 0:
+            below[tree.parent[row]] |= below[row] | {words[row]}
     strong = {(words[row], read[row].side) for row in tree.rows if words[row] not in _JOINT}
     roles: dict = {}
     leg_of: dict = {}  # the nearest role of a leg or arm above each row, itself included
     shifted: dict = {}
     for row in tree.rows:
-        parent = tree.parent[row]
-        above = leg_of.get(parent)
+        above = leg_of.get(tree.parent[row])
         word = words[row]
         role = _role(word, above, below[row], (_JOINT.get(word), read[row].side) in strong)
         if word == LEG and role == r.THIGH and r.THIGH in below[row]:
@@ -320,36 +307,19 @@ def settle_limbs(tree: Tree, read: list[Name]) -> tuple[dict, dict]:
     return roles, shifted
 
 
-def _below(tree, words: dict) -> dict:
-    """The words below each row."""
-    result: dict = {row: set() for row in tree.rows}
-    for row in reversed(tree.rows):
-        parent = tree.parent[row]
-        if parent >= 0:
-            result[parent] |= result[row]
-            result[parent].add(words[row])
-    return result
-
-
 def _role(word, above, below: set, taken: bool) -> str | None:
     """One bone's role from its word, the limb role above it, the words below it."""
-    if word is None:
-        return None
     if word in _JOINT:
         role = _JOINT[word]
         # "elbow" beside a forearm is a helper at the joint; above it, or without one, it is the bone.
         return role if not taken or role in below else r.HELPER
     if word == HIP:
         return r.HELPER if below & {HIP, r.THIGH, LEG} or not below & {KNEE, r.SHANK, r.FOOT, ANKLE} else r.THIGH
-    if word == LEG:
-        return _OF_LEG[_NEXT.get(above, 0)]
-    if word == ARM:
-        return _OF_ARM[_NEXT.get(above, 0)]
-    if word == SHOULDER and above in _OF_ARM:
-        return r.HELPER
+    if word in (LEG, ARM):
+        return (_OF_LEG if word == LEG else _OF_ARM)[_NEXT.get(above, 0)]
     if word == SHOULDER:
-        if below & {r.UPPER_ARM, ARM, r.WING}:
-            return r.HELPER if above == r.CLAVICLE else r.CLAVICLE
+        if above in _OF_ARM or below & {r.UPPER_ARM, ARM, r.WING}:
+            return r.HELPER if above in (r.CLAVICLE, *_OF_ARM) else r.CLAVICLE
         return r.UPPER_ARM if above == r.CLAVICLE or below & {ELBOW, r.FOREARM} else None
     if word == PALM:
         return r.HAND if above in (r.UPPER_ARM, r.FOREARM) else r.HELPER
@@ -377,17 +347,17 @@ def settle_trunk(tree: Tree, words: list, sides: list, limbs: dict, found: Struc
     """
     legs = _first(tree, limbs, sides, (r.THIGH,))
     arms = _first(tree, limbs, sides, (r.CLAVICLE, r.UPPER_ARM, r.WING))
+    carrier = tree.meeting(*arms.values()) if len(arms) == 2 else -1  # of both arms
     roles, pelvis = _pelvis(tree, words, legs, found)
-    head = _head(tree, words, arms, found)
+    head = _head(tree, words, carrier, found)
     stop = tree.ancestors(pelvis)
     path = [row for row in takewhile(lambda row: row not in stop, tree.ancestors(head)) if row not in limbs][::-1]
-    _along(tree, words, roles, path, head, arms)
+    _along(tree, words, roles, path, head, arms, carrier)
     ahead = tree.heads[head] - tree.heads[path[0] if path else pelvis] if head >= 0 else np.zeros(3)
     on_path = {*path, *stop}
     for row in tree.rows:
-        if row in roles or row in limbs or words[row] not in (TRUNK, ROOT, r.CHEST, r.NECK, r.HEAD, r.PELVIS):
-            continue
-        roles[row] = _beside(tree, words, row, ahead, roles, on_path)
+        if row not in roles and row not in limbs and words[row] in MIDDLE:
+            roles[row] = _beside(tree, words, row, ahead, roles, on_path)
     return roles
 
 
@@ -415,14 +385,13 @@ def _pelvis(tree: Tree, words: list, legs: dict, found: Structure) -> tuple[dict
             pelvis = next(row for row in tree.children[pelvis] if row in tree.ancestors(meeting))
     roles[pelvis] = r.PELVIS
     for row in named:
-        if any(words[item] in (TRUNK, r.CHEST, r.NECK, r.HEAD) for item in tree.subtree(row)) or (
-            meeting in tree.subtree(row) and row in tree.subtree(pelvis)
-        ):
+        between = meeting in tree.subtree(row) and row in tree.subtree(pelvis)
+        if between or any(words[item] in (TRUNK, r.CHEST, r.NECK, r.HEAD) for item in tree.subtree(row)):
             roles[row] = r.PELVIS
     return roles, pelvis
 
 
-def _head(tree: Tree, words: list, arms: dict, found: Structure) -> int:
+def _head(tree: Tree, words: list, carrier: int, found: Structure) -> int:
     """The head's row: named so, else what carries jaw or eyes, else the last of neck or spine beyond the arms."""
     named = [row for row in tree.rows if words[row] == r.HEAD]
     if named:
@@ -431,26 +400,19 @@ def _head(tree: Tree, words: list, arms: dict, found: Structure) -> int:
     for row in tree.rows:
         if words[row] in (r.JAW, r.EYE) and tree.parent[row] >= 0:
             return int(tree.parent[row])
-    start = next((row for row in reversed(tree.rows) if words[row] == r.NECK), -1)
-    if start < 0:
-        start = tree.meeting(*arms.values()) if len(arms) == 2 else -1
+    start = next((row for row in reversed(tree.rows) if words[row] == r.NECK), carrier)
     if start < 0:
         return found.head
     row = start
     while rest := [child for child in tree.children[row] if words[child] in (TRUNK, r.NECK)]:
         row = max(rest, key=lambda child: tree.reach[child])
-    if row == start and words[start] != r.NECK:
-        return found.head
-    return row
+    return found.head if row == start and words[start] != r.NECK else row
 
 
-def _along(tree: Tree, words: list, roles: dict, path: list, head: int, arms: dict) -> None:
+def _along(tree: Tree, words: list, roles: dict, path: list, head: int, arms: dict, carrier: int) -> None:
     """Spine, chest and neck along a path; a neck begins at a bone named so or beyond the arms."""
-    if not path:
-        return
-    meeting = tree.meeting(*arms.values()) if len(arms) == 2 else -1
     shoulders = np.mean([tree.heads[row] for row in arms.values()], axis=0) if arms else None
-    carried = path.index(meeting) if meeting in path else -1
+    carried = path.index(carrier) if carrier in path else -1
     trunk: list = []
     for i, row in enumerate(path):
         if row in roles:
@@ -477,10 +439,9 @@ def _reaches(tree: Tree, row: int, shoulders: np.ndarray) -> bool:
 
 def _beside(tree: Tree, words: list, row: int, ahead: np.ndarray, roles: dict, on_path: set) -> str:
     """A bone named as of the trunk that is not on the way from pelvis to head: a tail, or a helper."""
-    parent = tree.parent[row]
     if words[row] not in (TRUNK, r.CHEST, r.NECK) or row in on_path:
         return r.HELPER
-    if parent >= 0 and roles.get(parent) == r.TAIL:
+    if roles.get(tree.parent[row]) == r.TAIL:
         return r.TAIL
     line = tree.ends[row] - tree.heads[row]
     backwards = line @ ahead < 0.0 and ahead @ ahead > 0.0

@@ -20,10 +20,8 @@ TELLING = 6  # names tell something when they name this many of the main bones
 GENERATED = 8  # so many bones with "DEF-" make a generated Rigify rig
 _MAIN = (r.PELVIS, r.HEAD, r.THIGH, r.SHANK, r.FOOT, r.UPPER_ARM, r.FOREARM, r.HAND)
 _FRONT = (r.UPPER_ARM, r.FOREARM, r.HAND, naming.ARM, naming.ELBOW, naming.WRIST)  # words for front legs alone
-_BEFORE = dict(zip((*r.ARM[2:], *r.LEG[1:]), (*r.ARM[1:3], *r.LEG[:3]), strict=True)) | {
-    r.FINGER: r.HAND,
-    r.THUMB: r.HAND,
-}
+_BEFORE = dict(zip((*r.ARM[2:], *r.LEG[1:]), (*r.ARM[1:3], *r.LEG[:3]), strict=True))
+_BEFORE |= {r.FINGER: r.HAND, r.THUMB: r.HAND}
 
 
 def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, ends=()) -> r.Anatomy:
@@ -270,7 +268,7 @@ def _attach_ends(tree, roles: list, sides: list) -> list:
         if before >= 0 and loose and row not in tree.ancestors(before):
             tree.parent[row], tree.attached[row], moved = before, True, True
     if moved:
-        tree.sort()
+        tree.walk(tree.rows)
     return [row for row in tree.rows if tree.attached[row] and roles[row] not in (r.HELPER, r.GENERIC)]
 
 
@@ -309,9 +307,8 @@ def _order(tree, roles: list, sides: list) -> np.ndarray:
     last: dict = {}
     for row in tree.rows:
         above = last.get(int(tree.parent[row]), {})
-        role = roles[row]
-        key = (role, sides[row])
-        if role not in (r.HELPER, r.GENERIC, r.TWIST):
+        key = roles[row], sides[row]
+        if key[0] not in (r.HELPER, r.GENERIC, r.TWIST):
             order[row] = above.get(key, -1) + 1
             above = {**above, key: int(order[row])}
         last[row] = above

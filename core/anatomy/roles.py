@@ -74,8 +74,7 @@ _SMALL = (HELPER, TWIST, EYE, EAR, FINGER, THUMB, TOE)
 
 
 def main_bones(anatomy: Anatomy, parents, deform=None, heads=None) -> np.ndarray:
-    """Which bones [n] have a body of their own in a ragdoll of main bodies; all others move with the
-    nearest one above.
+    """Which bones [n] have a body of their own in a ragdoll of main bodies; all others move with the nearest one above.
 
     Args:
         parents: index of each bone's parent, -1 at roots [n].
@@ -90,17 +89,14 @@ def main_bones(anatomy: Anatomy, parents, deform=None, heads=None) -> np.ndarray
     limbs = [UPPER_ARM, FOREARM, THIGH, SHANK]
     if anatomy.kind == QUADRUPED:
         limbs += [HAND, FOOT]
+        mask[_parts(of_role(anatomy, NECK), MOST_NECK)] = True
+        mask[_parts(of_role(anatomy, TAIL), MOST_TAIL)] = True
     for role in (PELVIS, HEAD):
         mask[(of_role(anatomy, role, CENTER) or of_role(anatomy, role))[:1]] = True
     for role, side in product(limbs, SIDES):
         mask[of_role(anatomy, role, side)[:1]] = True
-    trunk = _trunk(anatomy, parents, heads)  # of which as many as may be, evenly, the ends among them
-    mask[
-        np.array(trunk, dtype=int)[np.round(np.linspace(0, len(trunk) - 1, min(len(trunk), MOST_SPINE))).astype(int)]
-    ] = True
-    if anatomy.kind == QUADRUPED:
-        mask[_parts(of_role(anatomy, NECK), MOST_NECK)] = True
-        mask[_parts(of_role(anatomy, TAIL), MOST_TAIL)] = True
+    trunk = np.array(_trunk(anatomy, parents, heads), dtype=int)  # of which as many as may be, evenly, ends included
+    mask[trunk[np.round(np.linspace(0, len(trunk) - 1, min(len(trunk), MOST_SPINE))).astype(int)]] = True
     return mask
 
 

@@ -42,27 +42,25 @@ class Tree:
         self.attached = np.zeros(count, dtype=bool)
         chosen = np.flatnonzero(mask)
         self.size = float(np.ptp(self.heads[chosen], axis=0).max()) if len(chosen) else 0.0
-        self._walk(chosen)
+        self.walk(chosen)
         if sum(self.parent[i] < 0 for i in self.rows) > 1:
             self._attach(core)
-            self._walk(chosen)
+            self.walk(chosen)
         self.up = np.asarray(up, float)
         along = self.heads @ self.up
-        low = np.concatenate([along[chosen], self.ends[chosen] @ self.up]) if len(chosen) else np.zeros(1)
         self.ground = float(along.min()) if count else 0.0
-        # A tail may stick out below the sole, but not by much.
-        if len(chosen):
-            self.ground = min(self.ground, max(float(low.min()), self.ground - 0.05 * self.size))
+        if len(chosen):  # A tail may stick out below the sole, but not by much.
+            low = float((self.ends[chosen] @ self.up).min())
+            self.ground = min(self.ground, max(low, self.ground - 0.05 * self.size))
         self.height = along - self.ground
         self.tall = float(self.height[chosen].max()) if len(chosen) else 0.0
 
-    def _walk(self, chosen) -> None:
-        """Order, children, ends and reaches for the present parents."""
+    def walk(self, chosen) -> None:
+        """Order, children, ends and reaches of the chosen rows for the present parents."""
         count = len(self.heads)
         self.children: list = [[] for _i in range(count)]
-        place = {int(row): k for k, row in enumerate(chosen)}
-        local = [place.get(int(self.parent[row]), -1) for row in chosen]
-        self.rows = [int(chosen[k]) for k in from_the_roots(local)]
+        wanted = {int(row) for row in chosen}
+        self.rows = [row for row in from_the_roots(self.parent) if row in wanted]
         for row in self.rows:
             if self.parent[row] >= 0:
                 self.children[self.parent[row]].append(row)
@@ -83,22 +81,17 @@ class Tree:
                 self.reach[row] = lengths[main] + self.reach[main]
                 self.count[row] += sum(self.count[child] for child in below)
                 continue
-            base = lengths[row]
-            self.believed[row] = believed = (
-                STUB * base <= own_lengths[row] <= 2.0 * base if base > 0.0 else own_lengths[row] > 0.0
-            )
-            self.ends[row] = self.tails[row] if believed else self.heads[row] + step[row]
-            self.reach[row] = own_lengths[row] if believed else 0.0
+            base, own = lengths[row], own_lengths[row]
+            self.believed[row] = STUB * base <= own <= 2.0 * base if base > 0.0 else own > 0.0
+            self.ends[row] = self.tails[row] if self.believed[row] else self.heads[row] + step[row]
+            self.reach[row] = own if self.believed[row] else 0.0
 
     def _attach(self, core: int) -> None:
         """Give all roots but that of the core's part, or else of the greatest, a parent by place, nearest first."""
         roots = [row for row in self.rows if self.parent[row] < 0]
-        part = {}
-        for row in self.rows:
-            part[row] = row if self.parent[row] < 0 else part[self.parent[row]]
-        rows = np.array(self.rows)
-        parts = np.array([part[row] for row in self.rows])
-        greatest = max(roots, key=lambda row: (row == part.get(core), self.count[row], self.reach[row]))
+        parts = np.array([self.ancestors(row)[-1] for row in self.rows])
+        its = self.ancestors(core)[-1] if core >= 0 else -1
+        greatest = max(roots, key=lambda row: (row == its, self.count[row], self.reach[row]))
         others = [row for row in roots if row != greatest]
         distance = self._distances(self.heads[others])
         joined = parts == greatest
@@ -109,7 +102,7 @@ class Tree:
             if reachable[which, bone] > FAR * self.size:
                 break
             row = others[waiting.pop(which)]
-            self.parent[row] = rows[bone]
+            self.parent[row] = self.rows[bone]
             self.attached[row] = True
             joined |= parts == row
 
@@ -131,10 +124,6 @@ class Tree:
     def _first_least(self, distances: np.ndarray) -> int:
         """Index of the least distance, the first of those that rounding makes differ."""
         return int(np.argmax(distances <= distances.min() + ROUNDING * self.size))
-
-    def sort(self) -> None:
-        """Bring `rows` and everything else in line with parents that were changed."""
-        self._walk(np.sort(self.rows))
 
     def ancestors(self, row: int) -> list:
         """The bone and all above it, upwards."""
@@ -194,12 +183,11 @@ def examine(tree: Tree) -> Structure:
         return found
     pairs = limb_pairs(tree, found.lateral, found.centre)
     paired = {row for pair in pairs for row in pair}
-    legs, arms = _legs(tree, pairs), []
-    if len(legs) == 1:
-        arms = _arms(tree, pairs, legs[0])
+    legs = _legs(tree, pairs)
+    arms = _arms(tree, pairs, legs[0]) if len(legs) == 1 else []
     forward = np.cross(found.lateral, tree.up)
     if len(legs) == 2:
-        _body(tree, found, *_hind_and_front(tree, legs), paired, on_fours=True)
+        _body(tree, found, *sorted(legs, key=lambda pair: _depth(tree, pair)), paired, on_fours=True)
         ahead = tree.heads[found.chest] - tree.heads[found.pelvis]
         found.facing = True
     elif len(legs) == 1:
@@ -281,15 +269,11 @@ def _forward_of_legs(tree: Tree, found: Structure, leg: tuple) -> tuple[np.ndarr
     return feet, False
 
 
-def _hind_and_front(tree: Tree, legs: list) -> list:
-    """The pair nearer to the root of the tree first; between equals the pair below the higher end comes last."""
-
-    def depth(pair: tuple) -> tuple:
-        meeting = tree.meeting(*pair)
-        rest = [row for row in tree.children[meeting] if row not in pair] if meeting >= 0 else []
-        return len(tree.ancestors(meeting)), max((tree.height[tree.subtree(row)].max() for row in rest), default=0.0)
-
-    return sorted(legs, key=depth)
+def _depth(tree: Tree, pair: tuple) -> tuple:
+    """Sorts hind legs, nearer to the root of the tree, before front legs; of equals, those below a higher end last."""
+    meeting = tree.meeting(*pair)
+    rest = [row for row in tree.children[meeting] if row not in pair] if meeting >= 0 else []
+    return len(tree.ancestors(meeting)), max((tree.height[tree.subtree(row)].max() for row in rest), default=0.0)
 
 
 def _body(tree: Tree, found: Structure, leg: tuple, arm: tuple, paired: set, on_fours: bool) -> None:
@@ -334,15 +318,12 @@ def _spine(tree: Tree, found: Structure, limbs: set, paired: set, carrier: int) 
     found.roles[found.pelvis] = roles.PELVIS
     for row in takewhile(lambda row: row != found.pelvis, tree.ancestors(carrier)):
         found.roles[row] = roles.PELVIS  # carries the legs beside the spine; on the spine's way it is of the spine
-    for row in found.trunk:
-        found.roles[row] = roles.SPINE
-    if found.trunk:
-        found.roles[found.trunk[-1]] = roles.CHEST
     if chain:
         found.head, found.neck = chain[-1], chain[:-1]
-        found.roles[found.head] = roles.HEAD
-        for row in found.neck:
-            found.roles[row] = roles.NECK
+    parts = (found.trunk, roles.SPINE), (found.trunk[-1:], roles.CHEST), (found.neck, roles.NECK)
+    for rows, role in (*parts, (chain[-1:], roles.HEAD)):
+        for row in rows:
+            found.roles[row] = role
 
 
 def _is_beside(tree: Tree, found: Structure, row: int) -> bool:
@@ -354,9 +335,8 @@ def _tail(tree: Tree, found: Structure, limbs: set) -> None:
     """A chain in the middle that hangs on the hips or on what is above them."""
     for row in [found.pelvis, *found.trunk[:1], *tree.ancestors(found.pelvis)[1:]]:
         for child in tree.children[row]:
-            if child in limbs or found.roles[child] is not None or _is_beside(tree, found, child):
-                continue
-            if set(tree.subtree(child)) & {found.pelvis, found.chest, *limbs}:
+            taken = found.roles[child] is not None or set(tree.subtree(child)) & {found.pelvis, found.chest, *limbs}
+            if taken or _is_beside(tree, found, child):
                 continue
             if tree.count[child] >= 2 and tree.reach[child] > 0.1 * tree.size:
                 for item in tree.subtree(child):
@@ -368,15 +348,11 @@ def _tail(tree: Tree, found: Structure, limbs: set) -> None:
 def limb(tree: Tree, start: int, down: bool = False) -> list:
     """The main chain of a limb: always into the longest branch; for a leg into one that reaches lowest."""
     chain = [start]
-    while tree.children[chain[-1]]:
-        rest = tree.children[chain[-1]]
+    while rest := tree.children[chain[-1]]:
         if down:
-            lowest = {row: tree.lowest(row) for row in rest}
-            least = min(lowest.values())
-            near = [row for row in rest if lowest[row] < least + GROUND * tree.tall]
-            chain.append(max(near, key=lambda row: tree.reach[row]))
-        else:
-            chain.append(max(rest, key=lambda row: tree.reach[row]))
+            least = min(map(tree.lowest, rest))
+            rest = [row for row in rest if tree.lowest(row) < least + GROUND * tree.tall]
+        chain.append(max(rest, key=lambda row: tree.reach[row]))
     return chain
 
 
@@ -441,11 +417,10 @@ def _give(tree: Tree, found: Structure, chain: list, names: list, rest: str) -> 
         last = chain[len(names) - 1]
         for row in tree.subtree(last)[1:]:
             found.roles[row] = rest
-    for i, row in enumerate(chain[: len(names) - 1]):
-        following = chain[i + 1] if i + 1 < len(chain) else -1
+    for row in chain[: len(names) - 1]:
         line = tree.ends[row] - tree.heads[row]
         for child in tree.children[row]:
-            if child == following or tree.children[child]:
+            if child in chain or tree.children[child]:
                 continue
             share = (tree.heads[child] - tree.heads[row]) @ line / max(line @ line, 1e-30)
             aside = np.linalg.norm(tree.heads[child] - tree.heads[row] - share * line)
@@ -457,9 +432,8 @@ def _sides(tree: Tree, found: Structure, limbs: list) -> None:
     """Sides from the place; a limb's bones all have the limb's."""
     across = tree.heads @ found.lateral - found.centre
     for row in tree.rows:
-        found.sides[row] = (
-            roles.CENTER if abs(across[row]) < 0.02 * tree.size else roles.LEFT if across[row] > 0.0 else roles.RIGHT
-        )
+        side = roles.LEFT if across[row] > 0.0 else roles.RIGHT
+        found.sides[row] = roles.CENTER if abs(across[row]) < 0.02 * tree.size else side
     for pair in limbs:
         means = [float(np.mean(across[tree.subtree(row)])) for row in pair]
         for row, mean in zip(pair, means, strict=True):

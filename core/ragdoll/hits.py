@@ -182,11 +182,9 @@ def _push(hit, bodies: Bodies, row: int, part, impulse: float, direction, arm, t
         raise RagdollError(f"{title}: the body's motion would not be a number")
     most = bodies.fastest / speed if speed > 0.0 else np.inf
     kept = float(np.clip(impulse, -most, most))
-    warning = ""
-    if abs(impulse) > most and starts:
-        warning = f"{title}: {abs(impulse):g} N s cut down to {most:g}, {bodies.fastest:.0f} m/s at most"
+    cut = f"{title}: {abs(impulse):g} N s cut down to {most:g}, {bodies.fastest:.0f} m/s at most"
     whole = abs(kept) * float(np.linalg.norm(direction))
-    return Push(row, part * kept * direction, hit, whole, warning)
+    return Push(row, part * kept * direction, hit, whole, cut if starts and abs(impulse) > most else "")
 
 
 def speeds_felt(bodies, wanted, masses, before: dict | None, seconds: float, gravity) -> dict:
@@ -207,12 +205,10 @@ def speeds_felt(bodies, wanted, masses, before: dict | None, seconds: float, gra
         return result
     moved = (bodies - before["bodies"]) / seconds
     result["speed"] = float(np.linalg.norm(masses @ moved / masses.sum()))
-    away = moved - (wanted - before["wanted"]) / seconds
-    result["away"] = away
+    result["away"] = away = moved - (wanted - before["wanted"]) / seconds
     if before["away"] is not None:
         change = np.linalg.norm(away - before["away"], axis=-1)
-        fall = float(np.linalg.norm(gravity)) * seconds
-        result["hit"] = float(max(np.max(change) - fall, 0.0))
+        result["hit"] = float(max(np.max(change) - np.linalg.norm(gravity) * seconds, 0.0))
     return result
 
 
@@ -262,9 +258,7 @@ def felt(settings: Loosening, parents, body: int) -> np.ndarray:
     return np.maximum(way, settings.others)
 
 
-def loosened(
-    settings: Loosening, factors, blows, parents, begin: float, end: float, mass: float, size=1.8, gravity=9.81
-) -> np.ndarray:
+def loosened(settings: Loosening, factors, blows, parents, begin, end, mass, size=1.8, gravity=9.81) -> np.ndarray:
     """The factors [m] at time `end` from those at `begin`, all times in seconds.
 
     Raises RagdollError: an impulse that is no number; names the body's row and the moment.
@@ -341,8 +335,7 @@ def nearest_box(point, matrices, halves) -> int:
     local = np.einsum("mji,mj->mi", matrices[:, :3, :3], np.asarray(point, dtype=float) - matrices[:, :3, 3])
     outside = np.linalg.norm(np.maximum(np.abs(local) - halves, 0.0), axis=1)
     depth = np.max(np.abs(local) / np.maximum(halves, 1e-12), axis=1)
-    inside = depth <= 1.0
-    return int(np.argmin(np.where(inside, depth - 2.0, outside)))
+    return int(np.argmin(np.where(depth <= 1.0, depth - 2.0, outside)))
 
 
 def arrow_lines(start, drawn, size: float) -> np.ndarray:

@@ -18,9 +18,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .. import quaternion
-from .joints.limits import half_axes_of, hinge_axis
+from ..pose import moved
+from .joints.limits import ellipse_radius, half_axes_of, hinge_axis
 
-BODY, CONNECTION, SEPARATION, SWING, TWIST, SWING_MARK, TWIST_MARK = range(7)  # kinds of lines
+KINDS = 7  # of lines
+BODY, CONNECTION, SEPARATION, SWING, TWIST, SWING_MARK, TWIST_MARK = range(KINDS)
 INSIDE, NEAR, BEYOND = range(3)  # how an angle stands to its limits
 
 NEAR_SHARE = 0.1  # of a bound's own angle: closer to it is near
@@ -33,10 +35,6 @@ COLORS = {BODY: (0.30, 0.75, 1.0, 0.6), CONNECTION: (0.85, 0.85, 0.85, 0.35), SE
 LIMIT_COLORS = {INSIDE: (0.35, 0.9, 0.35, 0.45), NEAR: (1.0, 0.7, 0.1, 1.0), BEYOND: (1.0, 0.15, 0.1, 1.0)}
 MARK_COLOR = (1.0, 1.0, 1.0, 1.0)  # of a current angle inside its limits
 DIM = 0.3  # share of the opacity of what is not selected, while something is
-
-KINDS = 7
-
-
 CIRCLE = 24  # segments of a full turn
 BONE = np.array([0.0, 1.0, 0.0])  # the bone's direction in a joint's frame
 
@@ -162,11 +160,8 @@ class Wires:
         self._frames = np.concatenate([self._parent, self._child])
         self._local, self._owner, self._group = [], [], []
         # Normals of the faces at each body's edges, and how far their planes lie from its origin, for `outlined`.
-        sides, edges = (
-            np.concatenate([np.asarray(own, dtype=float).reshape(-1, 2, 3) for own in each])
-            for each in (figure.sides, figure.edges)
-        )
-        self._sides, self._planes = sides, np.einsum("kij,kj->ki", sides, edges[:, 0])
+        self._sides, edges = (np.concatenate(each, dtype=float) for each in (figure.sides, figure.edges))
+        self._planes = np.einsum("kij,kj->ki", self._sides, edges[:, 0])
         for i in range(count):
             self._add(figure.edges[i], i, i, i, BODY)
         for row, i in enumerate(self.joined):
@@ -197,16 +192,16 @@ class Wires:
         low, high = figure.limit_min[i], figure.limit_max[i]
         radius = float(np.clip(0.5 * figure.lengths[i], *(share * figure.height for share in GAUGE)))
         if self._cone[row]:
-            self._add(_carried(parent_frame, cone_edges(low, high, radius)), parent, parent, i, SWING)
-            self._add(_carried(child_frame, np.array([[origin, radius * BONE]])), i, i, i, SWING_MARK)
+            self._add(moved(cone_edges(low, high, radius), parent_frame), parent, parent, i, SWING)
+            self._add(moved(np.array([[origin, radius * BONE]]), child_frame), i, i, i, SWING_MARK)
             if high[1] - low[1] < 2.0 * math.pi - 1e-3:
                 self._add(twist_edges(low[1], high[1], radius), self.count + i, self.count + i, i, TWIST)
                 tick = radius * np.array([[(0.0, 0.6, 0.0), (0.0, 0.6, 0.36)]])
-                self._add(_carried(child_frame, tick), i, i, i, TWIST_MARK)
+                self._add(moved(tick, child_frame), i, i, i, TWIST_MARK)
         elif self._hinge[row]:
             shown, _quarter = hinge_axes(int(self._axis[row]))
-            self._add(_carried(parent_frame, hinge_edges(low, high, radius)), parent, parent, i, SWING)
-            self._add(_carried(child_frame, np.array([[origin, radius * shown]])), i, i, i, SWING_MARK)
+            self._add(moved(hinge_edges(low, high, radius), parent_frame), parent, parent, i, SWING)
+            self._add(moved(np.array([[origin, radius * shown]]), child_frame), i, i, i, SWING_MARK)
 
     # ---- every frame ----------------------------------------------------------------------------------------------
 
@@ -220,8 +215,8 @@ class Wires:
         axes = axes / np.sqrt(np.einsum("jik,jik->jk", axes, axes))[:, None, :]
         r = np.matmul(axes[:count].transpose(0, 2, 1), axes[count:])
         # The bone's direction gives the swing.
-        sine, cosine = np.hypot(r[:, 0, 1], r[:, 2, 1]), r[:, 1, 1]
-        angle, direction = np.arctan2(sine, cosine), np.arctan2(-r[:, 0, 1], r[:, 2, 1])
+        angle = np.arctan2(np.hypot(r[:, 0, 1], r[:, 2, 1]), r[:, 1, 1])
+        direction = np.arctan2(-r[:, 0, 1], r[:, 2, 1])
         x, z = np.cos(direction), np.sin(direction)
         # What is left of the rotation about an axis when the swing of that axis is taken away: the angle of the
         # quaternion (w, that component alone), whose tangent is the quotient of the two.
@@ -230,14 +225,14 @@ class Wires:
         shown = middle + np.mod(turn - middle + math.pi, 2.0 * math.pi) - math.pi
         ranged = INSIDE + ((shown < self._near[0]) | (shown > self._near[1]))
         ranged[(shown < self._low - BEYOND_MIN) | (shown > self._high + BEYOND_MIN)] = BEYOND
-        h = self._half
-        allowed = 1.0 / np.hypot(x / np.where(x >= 0.0, h[0], h[1]), z / np.where(z >= 0.0, h[2], h[3]))
+        allowed = ellipse_radius(self._half, direction)
         swung_far = INSIDE + ((angle > allowed * (1.0 - NEAR_SHARE)) & (allowed > NARROW))
         swung_far[angle > allowed + BEYOND_MIN] = BEYOND
         turned = np.where(r[rows, self._axis, self._axis] < math.cos(BEYOND_MIN), BEYOND, ranged)
         apart = child[:, :3, 3] - parent[:, :3, 3]
         frames = parent.copy()
-        frames[:, :3, :3] = np.matmul(parent[:, :3, :3], _swing_matrices(x, z, sine, cosine))
+        swing = quaternion.from_axis_angle(quaternion.joined((x, np.zeros_like(x), z)), angle)
+        frames[:, :3, :3] = np.matmul(parent[:, :3, :3], quaternion.to_matrix(swing))
         return Reading(
             turn=shown,
             swing_standing=np.where(self._cone, swung_far, np.where(self._hinge, turned, INSIDE)),
@@ -382,20 +377,6 @@ class Lines:
         return [(self.ends.take(rows, axis=0).reshape(-1, 3), colors) for rows, colors in self._split]
 
 
-def _carried(frame, edges) -> np.ndarray:
-    return edges @ frame[:3, :3].T + frame[:3, 3]
-
-
-def _swing_matrices(x, z, s, c) -> np.ndarray:
-    """Rotations [j, 3, 3] by the angle of sine s and cosine c about (x, 0, z): Rodrigues' formula."""
-    rest = 1.0 - c
-    result = np.empty((len(x), 3, 3))
-    result[:, 0, 0], result[:, 0, 1], result[:, 0, 2] = c + rest * x * x, -z * s, rest * x * z
-    result[:, 1, 0], result[:, 1, 1], result[:, 1, 2] = z * s, c, -x * s
-    result[:, 2, 0], result[:, 2, 1], result[:, 2, 2] = rest * x * z, x * s, c + rest * z * z
-    return result
-
-
 # ---- a chain that looks at something --------------------------------------------------------------------------------
 TARGET = (0.95, 0.15, 0.12, 1.0)
 FORWARD = (0.25, 0.9, 0.3, 1.0)
@@ -423,11 +404,9 @@ def look_at_lines(positions, forwards, references, limits, target, length: float
         ends.append(np.stack([positions, np.broadcast_to(target, positions.shape)], axis=1))
         colors.append(np.tile(TARGET, (len(positions), 1)))
     for position, forward, reference, limit in zip(positions, forwards, references, limits, strict=True):
-        if limit <= 0.0:
-            continue
-        turn = quaternion.shortest_arc(BONE, reference)
-        cone = position + quaternion.rotate(turn, cone_edges([-limit] * 3, [limit] * 3, 0.5 * length))
-        angle = np.arctan2(np.linalg.norm(np.cross(forward, reference)), forward @ reference)
-        ends.append(cone)
-        colors.append(np.tile(CONE if angle < limit - _AT_LIMIT else CONE_AT_LIMIT, (len(cone), 1)))
+        if limit > 0.0:
+            turn = quaternion.shortest_arc(BONE, reference)
+            ends.append(position + quaternion.rotate(turn, cone_edges([-limit] * 3, [limit] * 3, 0.5 * length)))
+            angle = np.arctan2(np.linalg.norm(np.cross(forward, reference)), forward @ reference)
+            colors.append(np.tile(CONE if angle < limit - _AT_LIMIT else CONE_AT_LIMIT, (len(ends[-1]), 1)))
     return np.concatenate(ends), np.concatenate(colors)

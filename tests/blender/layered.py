@@ -65,9 +65,7 @@ def shown(rig, frames) -> dict:
 
 def layer(rig, action: str, source: str = "CLIP", **settings):
     """A layer of an action on top."""
-    made = stack_edits.add_layer(rig.obj, rig.scene, source, action)
-    stack_edits.choose(made, bpy.data.actions[action])
-    return _set(made, settings)
+    return _set(stack_edits.add_layer(rig.obj, rig.scene, source, "", bpy.data.actions[action]), settings)
 
 
 def _set(made, settings: dict):

@@ -67,8 +67,7 @@ def set_up(name: str, data_dir, frames: int = 24):
     """A character of REAL that looks at a moving target: (rig, target, its plain poses by frame)."""
     rig = character(name, data_dir, frames)
     plain = rigs.animation(rig.obj, range(rig.first, rig.last + 1))
-    made = stack_edits.set_up_look_at(rig.obj, rig.scene)
-    bpy.data.objects.remove(made.target)
+    bpy.data.objects.remove(stack_edits.set_up_look_at(rig.obj, rig.scene)[0].target)
     rig.scene.frame_set(rig.first)
     return rig, moving_target(rig), plain
 

@@ -99,11 +99,8 @@ def test_the_legs_of_a_dog_fold():
 def test_front_legs_swing_ahead_also_below_shoulder_blades_that_lead_aside():
     character = dog()
     for side in "LR":
-        character.heads[character.row(f"scapula.{side}")] = character.heads[character.row(f"upper_arm.{side}")] * (
-            0,
-            1,
-            1,
-        )
+        arm = character.heads[character.row(f"upper_arm.{side}")]
+        character.heads[character.row(f"scapula.{side}")] = arm * (0, 1, 1)
     assert abs(character.limits()["upper_arm.L"].rotation[:, 0] @ LEFT) > 0.99
 
 
@@ -157,9 +154,8 @@ def test_the_mesh_tells_the_front_where_feet_have_no_toes():
 def test_sides_named_as_the_viewer_sees_them_change_no_joint_and_without_sides_there_is_none():
     """The same character with left and right exchanged in its names: feet say where the front is."""
     character = human(45, 20, 10)
-    other = {roles.LEFT: roles.RIGHT, roles.RIGHT: roles.LEFT, roles.CENTER: roles.CENTER}
     before, sides = character.limits(), character.anatomy.sides
-    for name, one in character.known_as(sides=tuple(other[side] for side in sides)).limits().items():
+    for name, one in character.known_as(sides=tuple(roles.OPPOSITE.get(side, side) for side in sides)).limits().items():
         if one is not None:
             assert one.rotation == pytest.approx(before[name].rotation, abs=1e-9), name
             assert one.limit_max == pytest.approx(before[name].limit_max, abs=1e-9), name

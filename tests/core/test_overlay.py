@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from core import quaternion
+from core.pose import affine
 from core.ragdoll import overlay
 from core.ragdoll.joints import limits
 
@@ -14,10 +15,7 @@ LENGTH = 0.4
 
 def moved(position=(0.0, 0.0, 0.0), rotation=(1.0, 0.0, 0.0, 0.0)) -> np.ndarray:
     """A rigid matrix [4, 4]."""
-    result = np.eye(4)
-    result[:3, :3] = quaternion.to_matrix(quaternion.normalize(rotation))
-    result[:3, 3] = position
-    return result
+    return affine(quaternion.to_matrix(quaternion.normalize(rotation)), position)
 
 
 def pair(kind="CONE", low=(-0.6, -0.3, -0.4), high=(0.9, 0.5, 0.7)):

@@ -11,20 +11,9 @@ from refusals import refuses
 
 from core.errors import RagdollError
 from core.ragdoll.recovery import states
-from core.ragdoll.recovery.states import (
-    ACTIVE,
-    ANIMATED,
-    BLENDING,
-    LIMP,
-    RECOVERING,
-    SETTLING,
-    STATES,
-    Event,
-    Motion,
-    Settings,
-    State,
-)
+from core.ragdoll.recovery.states import STATES, Event, Motion, Settings, State
 
+ANIMATED, ACTIVE, LIMP, SETTLING, RECOVERING, BLENDING = STATES
 STILL = Motion(0.0, 0.0, 0.0)
 FALLING = Motion(2.0, 2.0, 0.3)
 HARD = 500.0  # [N s]

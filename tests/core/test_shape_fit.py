@@ -11,17 +11,9 @@ from core.ragdoll.bodies.fitting import BOX, CAPSULE, CONVEX_HULL, SPHERE, Shape
 KINDS = (CAPSULE, BOX, SPHERE, CONVEX_HULL)
 
 
-def on_sphere(count: int) -> np.ndarray:
-    """Points [count, 3] spread evenly over the unit sphere."""
-    i = np.arange(count) + 0.5
-    z = 1.0 - 2.0 * i / count
-    turn = i * np.pi * (3.0 - np.sqrt(5.0))
-    return np.stack([np.sqrt(1.0 - z * z) * np.cos(turn), np.sqrt(1.0 - z * z) * np.sin(turn), z], axis=1)
-
-
 def capsule_points(radius: float, half_length: float, count: int = 400) -> np.ndarray:
     """Points on a capsule along z whose tips are `half_length` from its middle."""
-    caps = radius * on_sphere(count)
+    caps = radius * overlap.sphere_directions(count // 2)
     caps[:, 2] += np.sign(caps[:, 2]) * (half_length - radius)
     turn = np.arange(count) * 2.4
     height = np.linspace(-1.0, 1.0, count) * (half_length - radius)
@@ -59,7 +51,7 @@ def covered(shape: Shape, points: np.ndarray) -> float:
     (
         (CAPSULE, capsule_points(0.1, 0.4), (0.1, 0.1, 0.4), np.pi * (0.1**2 * 0.6 + 4 / 3 * 0.1**3), 0.02),
         (BOX, box_points((0.3, 0.1, 0.5)), (0.3, 0.1, 0.5), 0.12, 1e-6),
-        (SPHERE, 0.2 * on_sphere(400), (0.2, 0.2, 0.2), 4 / 3 * np.pi * 0.2**3, 0.01),
+        (SPHERE, 0.2 * overlap.sphere_directions(200), (0.2, 0.2, 0.2), 4 / 3 * np.pi * 0.2**3, 0.01),
     ),
 )
 def test_points_on_a_solid_give_it_back(auto, kind, points, half, volume, near):

@@ -99,14 +99,10 @@ def test_the_animation_comes_to_where_the_body_lies(rest_turn, start_turn, place
     assume(rest.along[2] > -0.999 and start.along[2] > -0.999)
     move = transitions.rerooted(rest, start, rise)
     matrix = move.matrix()
-
-    def moved(points):
-        return points @ matrix[:3, :3].T + matrix[:3, 3]
-
-    pelvis = moved(start.pelvis)
+    pelvis = pose_space.moved(start.pelvis, matrix)
     assert pelvis[:2] == pytest.approx(rest.pelvis[:2])
     assert pelvis[2] == pytest.approx(start.pelvis[2] + rise)
-    points = moved(quaternion.rotate(start_turn, STANDING))
+    points = pose_space.moved(quaternion.rotate(start_turn, STANDING), matrix)
     assert transitions.heading(transitions.trunk(*points)) == pytest.approx(transitions.heading(rest), abs=1e-6)
     # Rigid, about the vertical: the floor stays a floor.
     assert matrix[:3, :3] @ UP == pytest.approx(UP)

@@ -72,10 +72,7 @@ def played_strips(data: bpy.types.AnimData) -> Iterator[bpy.types.NlaStrip]:
 
 
 def playing(owner: bpy.types.ID) -> Iterator[tuple]:
-    """(action, slot, strip) of everything that animates a data-block.
-
-    That is its own action, with None as the strip, and the strips of NLA tracks.
-    """
+    """(action, slot, strip) of all that animates a data-block: its own action, without a strip, and NLA strips."""
     data = owner.animation_data
     if data is None:
         return
@@ -87,10 +84,7 @@ def playing(owner: bpy.types.ID) -> Iterator[tuple]:
 
 
 def animates(action: bpy.types.Action, slot, path: str) -> bool:
-    """Whether a slot of an action has a curve with exactly that data path.
-
-    Blender's own search is used, which costs next to nothing even at every frame of a file with many actions.
-    """
+    """Whether a slot of an action has a curve with exactly that data path; as good as free, at every frame too."""
     channels = channels_of(action, slot)
     return channels is not None and channels.fcurves.find(path) is not None
 

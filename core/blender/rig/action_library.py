@@ -30,7 +30,7 @@ class Library:
 
     def __init__(self, obj, rig) -> None:
         self.obj, self.rig = obj, rig
-        self.fps = fps_of(obj)  # frames per second of the character's scene
+        self.fps = clips.scene_fps(obj.active_ragdoll.motion_scene)  # frames per second of the character's scene
         self.notes: dict[str, str] = {}  # what users should know of each action, or of what plays it
         self._sampled: list[Clip] = []
 
@@ -70,19 +70,20 @@ class Library:
             frame: only that one, which may be between the action's frames or outside them.
             cycle: it is to loop, up to its exact end.
         Raises:
-            RagdollError: no action, a deleted or an empty one, a missing slot, or one that moves no bone of the
-                character.
+            RagdollError: no action, a deleted or an empty one, a missing slot, one that moves no bone of the character.
         """
         action, owner = choice.action, choice.armature or self.obj
         if action is None:
             raise RagdollError(_no_action(choice.action_name, "action"))
         if choice.armature is None and choice.armature_name:
-            self._note(
-                action.name,
-                f"the armature '{choice.armature_name}' that it was made for was deleted: the rest pose of "
-                f"'{self.obj.name}' counts",
-            )
-        slot = slot_named(action, choice.slot)
+            lost, own = choice.armature_name, self.obj.name
+            text = f"the armature '{lost}' that it was made for was deleted: the rest pose of '{own}' counts"
+            self._note(action.name, text)
+        slot = None  # Blender's own choice
+        if choice.slot and action_channels.has_slots():
+            slot = next((slot for slot in action.slots if slot.identifier == choice.slot), None)
+            if slot is None:
+                raise RagdollError(f'Action "{action.name}" has no slot "{choice.slot}"')
         if frame is None:
             clip = STATE.clips.get(action, owner, slot, self.fps, cycle=cycle)
             self._sampled.append(clip)
@@ -180,46 +181,15 @@ class Library:
         return replace(clip, poses=poses)
 
 
-def fps_of(obj) -> float:
-    """Frames per second of a character's scene."""
-    return clips.scene_fps(obj.active_ragdoll.motion_scene)
-
-
 def _no_action(name: str, what: str) -> str:
     return f'its {what} "{name}" was deleted' if name else f"no {what} is chosen"
 
 
-def slot_named(action, name: str):
-    """The slot of an action with that identifier; None, for Blender's own choice, without a name."""
-    if not name or not action_channels.has_slots():
-        return None
-    slot = next((slot for slot in action.slots if slot.identifier == name), None)
-    if slot is None:
-        raise RagdollError(f'Action "{action.name}" has no slot "{name}"')
-    return slot
-
-
 def fingerprint(obj) -> tuple:
-    """Changes with what a character's stack depends on beside its settings.
-
-    That is the frame rate, edits of actions, and which of the data-blocks that settings point at still exist.
-    """
-    chosen = [
-        getattr(getattr(item, name, None), "session_uid", 0)
-        for item in choices(obj.active_ragdoll)
-        for name in ("action", "armature", "base_action", "base_armature")
-    ]
-    data = obj.animation_data
-    own = data.action if data is not None else None
-    driven = len(data.drivers) if data is not None else 0
-    return STATE.clips.edits, fps_of(obj), driven, own and own.session_uid, *chosen
-
-
-def choices(settings):
-    """All settings of a character that choose an action."""
-    for layer in settings.layers:
-        yield layer
-        yield from layer.poses
-    for space in settings.blend_spaces:
-        yield from space.samples
-    yield from settings.graph.states
+    """Changes with the frame rate, edits of actions, and which of the data-blocks that settings point at exist."""
+    settings, names = obj.active_ragdoll, ("action", "armature", "base_action", "base_armature")
+    choices = [*settings.layers, *settings.graph.states]
+    choices += [pose for layer in settings.layers for pose in layer.poses]
+    choices += [sample for space in settings.blend_spaces for sample in space.samples]
+    chosen = (getattr(getattr(item, name, None), "session_uid", 0) for item in choices for name in names)
+    return STATE.clips.edits, clips.scene_fps(settings.motion_scene), *chosen

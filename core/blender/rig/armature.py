@@ -152,9 +152,8 @@ def check_armature(obj) -> None:
     if obj.type != "ARMATURE":
         raise RagdollError(f"'{obj.name}' is a {obj.type.lower()}, not an armature")
     if obj.library is not None:
-        raise RagdollError(
-            f"'{obj.name}' is linked from {bpy.path.basename(obj.library.filepath)}: make a library override first"
-        )
+        file = bpy.path.basename(obj.library.filepath)
+        raise RagdollError(f"'{obj.name}' is linked from {file}: make a library override first")
     if len(obj.data.bones) == 0:
         raise RagdollError(f"'{obj.name}' has no bones")
     settings = obj.active_ragdoll
@@ -255,10 +254,10 @@ def rig_limits(pose_bone) -> tuple[str, tuple, tuple] | None:
 def anatomy_of(obj: bpy.types.Object, joints: tuple | None = None) -> Anatomy:
     """What the bones of an armature are, in Blender's bone order; roles that the user chose come before all else.
 
+    Raises RagdollError: a joint is not a number; names the bone.
+
     Args:
         joints: the pose that tells, see `bind_joints`; the bind pose when not given.
-
-    Raises RagdollError: a joint is not a number; names the bone.
     """
     bones = obj.data.bones
     names = [bone.name for bone in bones]
@@ -280,7 +279,11 @@ def anatomy_of(obj: bpy.types.Object, joints: tuple | None = None) -> Anatomy:
             best, most = anatomy, score
         if score[0] and len(main) >= ENOUGH:
             break
-    return _with_choices(obj, row, best)
+    chosen = {row[bone.name]: bone.active_ragdoll.role for bone in obj.pose.bones if bone.active_ragdoll.role_by_user}
+    roles = tuple(chosen.get(i, role) for i, role in enumerate(best.roles))
+    certainty = np.array([1.0 if i in chosen else value for i, value in enumerate(best.certainty)])
+    grounded = tuple(i for i in best.ground_roots if i not in chosen)
+    return replace(best, roles=roles, certainty=certainty, ground_roots=grounded)
 
 
 def _ik_ends(obj, row: dict) -> list:
@@ -329,13 +332,3 @@ def prop_bones(obj: bpy.types.Object, anatomy: Anatomy, bones=None) -> np.ndarra
     if bones is None:
         bones = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones], dtype=bool)
     return np.array([role == HELPER for role in anatomy.roles], dtype=bool) & ~bones
-
-
-def _with_choices(obj, row: dict, anatomy: Anatomy) -> Anatomy:
-    chosen = {row[bone.name]: bone.active_ragdoll.role for bone in obj.pose.bones if bone.active_ragdoll.role_by_user}
-    if not chosen:
-        return anatomy
-    roles = tuple(chosen.get(i, role) for i, role in enumerate(anatomy.roles))
-    certainty = np.array([1.0 if i in chosen else value for i, value in enumerate(anatomy.certainty)])
-    grounded = tuple(i for i in anatomy.ground_roots if i not in chosen)
-    return replace(anatomy, roles=roles, certainty=certainty, ground_roots=grounded)

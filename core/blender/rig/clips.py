@@ -62,9 +62,7 @@ class RigRest:
         self.bind = LocalPose(positions, rotations, np.ones_like(scales))  # local to the parents, level order [n]
         self.modes = tuple(bone.rotation_mode for bone in obj.pose.bones)  # this and all below in Blender's order [n]
         self.connected = np.array([bone.use_connect and bone.parent is not None for bone in bones])  # without location
-        inner = [
-            (row, bone) for row, bone in enumerate(bones) if bone.parent is not None or not bone.use_local_location
-        ]
+        inner = [(row, own) for row, own in enumerate(bones) if own.parent is not None or not own.use_local_location]
         other = {row for row, bone in inner if not (bone.use_inherit_rotation and bone.use_local_location)}
         # Bones that do not inherit all of the parent's transform, and whether they differ in its scale alone.
         self.special = [row for row, bone in inner if row in other or bone.inherit_scale != "FULL"]
@@ -84,7 +82,7 @@ def sample_action(
         slot: The action's slot (4.4 and later); without, the one that Blender would choose, see `slot_of`.
         frames: Evenly spaced frames of the action [f]; without, all whole frames of its range.
         fps: Frames of the action per second; without, the scene's.
-        cycle: Without `frames`: sample to the exact end, as `cycle_frames` says, instead of whole frames.
+        cycle: Without `frames`: sample from the exact beginning to the exact end, instead of at whole frames.
     """
     rest, curves = RigRest(obj), action_curves(action, obj, slot)
     places, missing, moved = _places(curves, obj.data.bones.keys())
@@ -92,7 +90,7 @@ def sample_action(
         listed = ", ".join(f'"{bone}"' for bone in missing[:5])
         raise RagdollError(f"Action \"{action.name}\" animates no bone of '{obj.name}'; it has {listed or 'no bones'}")
     if frames is None:
-        frames = cycle_frames(action, curves) if cycle else whole_frames(action, curves)
+        frames = _own_frames(action, curves, cycle)
     frames = np.asarray(frames, dtype=np.float64)
     if frames.ndim != 1 or len(frames) == 0:
         raise RagdollError(f'Action "{action.name}" needs frames to be sampled at, got {list(frames.shape)}')
@@ -131,8 +129,8 @@ def object_matrices(action: bpy.types.Action, obj: bpy.types.Object, frames: Arr
 
 
 def action_curves(action: bpy.types.Action, obj: bpy.types.Object, slot=None) -> list[bpy.types.FCurve]:
-    """The curves of the slot of an action that animates `obj`; muted ones, those of muted groups and empty ones are
-    left out.
+    """The curves of the slot of an action that animates `obj`, without muted ones, also by their group, and empty ones.
+
     Raises RagdollError: there is no such slot, or it is empty.
     """
     name = _checked(action, obj).name
@@ -158,30 +156,17 @@ def _checked(action: bpy.types.Action | None, obj: bpy.types.Object) -> bpy.type
     return action
 
 
-def _ends(action: bpy.types.Action, curves: Sequence[bpy.types.FCurve]) -> tuple[float, float]:
-    """First and last frame of the keys, or the action's own range where it has one."""
-    if action.use_frame_range:
-        return action.frame_start, action.frame_end
-    firsts, lasts = zip(*(curve.range() for curve in curves), strict=True)
-    return min(firsts), max(lasts)
+def _own_frames(action: bpy.types.Action, curves: Sequence[bpy.types.FCurve], cycle: bool) -> NDArray:
+    """All whole frames of an action's keys, or of its own range where it has one.
 
-
-def whole_frames(action: bpy.types.Action, curves: Sequence[bpy.types.FCurve]) -> NDArray:
-    """All whole frames that an action covers."""
-    first, last = _ends(action, curves)
-    return np.arange(math.floor(first + 1e-4), math.ceil(last - 1e-4) + 1, dtype=np.float64)
-
-
-def cycle_frames(action: bpy.types.Action, curves: Sequence[bpy.types.FCurve]) -> NDArray:
-    """Evenly spaced frames from the exact beginning to the exact end, so that a clip whose end is between two frames
-    goes round without a halt.
-
-    Whole frames where both ends are whole; else the keys' own times where they are evenly spaced (clips made at another
+    A cycle gets evenly spaced ones from the exact beginning to the exact end, so that it goes round without a halt:
+    whole frames where both ends are whole; else the keys' own times where they are evenly spaced (clips made at another
     frame rate), so that nothing between them is lost; else quarters of a frame.
     """
-    first, last = _ends(action, curves)
-    whole = whole_frames(action, curves)
-    if last <= first or max(abs(first - round(first)), abs(last - round(last))) < 1e-3:
+    firsts, lasts = zip(*(curve.range() for curve in curves), strict=True)
+    first, last = (action.frame_start, action.frame_end) if action.use_frame_range else (min(firsts), max(lasts))
+    whole = np.arange(math.floor(first + 1e-4), math.ceil(last - 1e-4) + 1, dtype=np.float64)
+    if not cycle or last <= first or max(abs(first - round(first)), abs(last - round(last))) < 1e-3:
         return whole
     keys = [values_of(curve.keyframe_points, "co", 2)[:, 0] for curve in curves]
     own = np.unique(np.round(np.concatenate(keys).astype(np.float64), 3))
@@ -289,7 +274,7 @@ def _local_of_special(obj, rest: RigRest, location: NDArray, rotation: NDArray, 
 
 
 def _inverse(matrices: NDArray) -> NDArray:
-    """Inverses; of a bone scaled to nothing, the pseudo-inverse, since its children have no better local pose."""
+    """Inverses; of a bone scaled to nothing the pseudo-inverse, since its children have no better local pose."""
     try:
         return np.linalg.inv(matrices)
     except np.linalg.LinAlgError:
@@ -301,8 +286,7 @@ class _Kept:
     clip: Clip
     action: int
     armature: int
-    size: tuple
-    stale: bool = False
+    size: tuple | None  # None: to be sampled anew
 
 
 class ClipCache:
@@ -325,7 +309,7 @@ class ClipCache:
         key = (action_id, slot.handle if slot is not None else 0, obj.session_uid, fps, cycle)
         size = _size(action, obj, slot)
         kept = self._entries.get(key)
-        if kept is not None and kept.size == size and not kept.stale:
+        if kept is not None and kept.size == size:
             return kept.clip
         clip = sample_action(action, obj, slot=slot, fps=fps, cycle=cycle)
         if kept is not None and _same(kept.clip, clip):
@@ -340,15 +324,13 @@ class ClipCache:
             depsgraph: of a `depsgraph_update_post` handler; without it, all clips: Blender does not tell of all edits.
         """
         kinds = bpy.types.Action, bpy.types.Armature
-        edited = {u.id.original.session_uid for u in depsgraph.updates if isinstance(u.id, kinds)} if depsgraph else ()
+        updates = depsgraph.updates if depsgraph and self._entries else ()
+        edited = {update.id.original.session_uid for update in updates if isinstance(update.id, kinds)}
         kept = self._entries.values()
         stale = [own for own in kept if depsgraph is None or not edited.isdisjoint((own.action, own.armature))]
         for own in stale:
-            own.stale = True
+            own.size = None
         self.edits += bool(stale)
-
-    def __len__(self) -> int:
-        return len(self._entries)
 
     def clear(self) -> None:
         """Forget everything: another file was loaded, or something was undone."""

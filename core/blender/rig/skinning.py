@@ -95,15 +95,16 @@ def read_skin(obj, pose, world: np.ndarray, props: np.ndarray) -> Skin | None:
             points = moved(points, to_world)
             if pose.moved is not None:
                 points = _posed(points, vertex, bone, weight, world @ pose.moved @ np.linalg.inv(world))
-            found.append((points, vertex + offset, bone, weight, _edges(data) + offset))
+            edges = values_of(data.edges, "vertices", 2, dtype=np.int32) + offset
+            found.append((points, vertex + offset, bone, weight, edges))
         offset += len(points)
     for mesh, bone, place in carried:
         shown = [m for m in mesh.modifiers if m.show_viewport and m.type not in _SMOOTHING]
         with _evaluated(mesh, shown) as (data, points):
-            count = len(points)
-            own = np.arange(count) + offset, np.full(count, bone), np.ones(count)
-            found.append((moved(points, place), *own, _edges(data) + offset))
-        offset += count
+            own = np.arange(len(points)) + offset, np.full(len(points), bone), np.ones(len(points))
+            edges = values_of(data.edges, "vertices", 2, dtype=np.int32) + offset
+            found.append((moved(points, place), *own, edges))
+        offset += len(points)
     points, vertex, bone, weight, edges = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return Skin(points, vertex, bone, weight, len(pose.names), edges)
 
@@ -123,18 +124,18 @@ def _elements(data, rows):
 
 def _points_of(data) -> np.ndarray:
     """Vertices [v, 3] of a mesh with its shape keys as they are set."""
+
+    def of(points) -> np.ndarray:
+        return values_of(points, "co", 3).astype(float)
+
     keys = data.shape_keys
     if keys is None or not keys.use_relative:
-        return values_of(data.vertices, "co", 3).astype(float)
-
-    def of(block):
-        return values_of(block.data, "co", 3).astype(float)
-
-    result = of(keys.reference_key)
+        return of(data.vertices)
+    result = of(keys.reference_key.data)
     for block in keys.key_blocks:
         # A key that works on a vertex group only is left out: it is a correction of a detail.
         if block.value != 0.0 and not block.mute and not block.vertex_group and block != keys.reference_key:
-            result += block.value * (of(block) - of(block.relative_key))
+            result += block.value * (of(block.data) - of(block.relative_key.data))
     return result
 
 
@@ -145,11 +146,6 @@ def _posed(points, vertex, bone, weight, ways) -> np.ndarray:
     result = points.copy()
     np.add.at(result, vertex, (weight / total)[:, None] * (there - points[vertex]))
     return result
-
-
-def _edges(data) -> np.ndarray:
-    """Pairs of vertices [d, 2] that an edge joins."""
-    return values_of(data.edges, "vertices", 2, dtype=np.int32)
 
 
 def _before_armature(mesh, armature) -> list:

@@ -234,8 +234,7 @@ def after_update(scene, graph=None) -> None:
         return
     if graph.mode == "VIEWPORT":  # it was updated on its own: from now on Blender lets it step the world
         STATE.can_step.add((graph.scene.name, graph.view_layer.name))
-    if len(STATE.clips):  # actions that were edited are sampled anew
-        STATE.clips.mark(graph)
+    STATE.clips.mark(graph)  # actions that were edited are sampled anew
     if STATE.busy or scene.active_ragdoll.is_source:
         return
     show.show_arrived(scene)

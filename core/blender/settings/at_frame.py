@@ -15,15 +15,10 @@ from ..runtime import STATE
 from .declare import ACTS, SETTING, declarations, names
 
 PREFIX = "active_ragdoll."
-_SINGLE = (bool, int, float, str, set)
 
 
 def owner(obj, keyed: bool):
-    """The object from which a character's settings are read, at the frame of its source.
-
-    Args:
-        keyed: see `is_keyed`, which is not to be called at every frame.
-    """
+    """The object from which a character's settings are read; keyed: see `is_keyed`, too slow for every frame."""
     return source.evaluated(obj) if keyed else obj
 
 
@@ -36,9 +31,7 @@ def is_keyed(obj, setting: str = "") -> bool:
 def animates(obj, path: str) -> bool:
     """Whether a property of an object, by its data path, is animated or driven."""
     data = obj.animation_data
-    if data is None:
-        return False
-    if any(driver.data_path == path for driver in data.drivers):
+    if data is not None and any(driver.data_path == path for driver in data.drivers):
         return True
     return any(action_channels.animates(action, slot, path) for action, slot, _strip in action_channels.playing(obj))
 
@@ -53,10 +46,7 @@ def keyed_paths(obj) -> Iterator[str]:
 
 
 def stamp(obj) -> tuple:
-    """A value that changes when a character gets other bones, entries, animated settings, or another source.
-
-    It is cheap enough for every frame.
-    """
+    """Changes when a character gets other bones, entries, animated settings or another source; cheap at every frame."""
     data, copy, bones = obj.animation_data, obj.active_ragdoll.source, obj.data.bones
     made = copy.name if copy is not None else "", *lengths(obj, group=ACTS)
     made = *made, *bones.keys(), values_of(bones, "matrix_local", 4, 4).tobytes()
@@ -67,20 +57,14 @@ def stamp(obj) -> tuple:
 
 
 def lengths(obj, **of) -> list:
-    """Number of entries of each list of a character, or of those whose declarations say what is wanted.
-
-    Lists trigger no update when entries come or go.
-    """
+    """Lengths of all lists of a character, or of those declared as wanted: Blender tells nobody when they change."""
     settings = obj.active_ragdoll
     return [len(getattr(settings, name)) for name in names(type(settings), is_list=True, **of)]
 
 
 # ---- carrying -------------------------------------------------------------------------------------------------------
 def carry(obj) -> None:
-    """Copy all settings of a character, and of its bones with bodies, to its source.
-
-    Keys overrule them when the source is evaluated.
-    """
+    """Copy all settings of a character, and of its bones with bodies, to its source, where keys overrule them."""
     settings, copy = obj.active_ragdoll, obj.active_ragdoll.source
     if copy is None:
         return
@@ -111,5 +95,5 @@ def _copy(group, copy) -> None:
             _copy(own, its)
         elif own == "" and group.bl_rna.properties[name].type == "ENUM":
             continue  # a damaged file has a number that stands for no choice
-        elif own != its if isinstance(own, _SINGLE) else tuple(own) != tuple(its):
+        elif own != its if isinstance(own, bool | int | float | str | set) else tuple(own) != tuple(its):
             setattr(copy, name, own)

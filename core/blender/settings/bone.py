@@ -38,8 +38,6 @@ LIMITS_FROM = (
 )
 _ROLES = [(role, role.replace("_", " ").title(), "") for role in ROLES]
 _LIMITS = {"subtype": "EULER", "min": -math.pi, "max": math.pi}
-
-
 _LIMIT = {"needs": REBUILD, "update": by_user("limits_from", "USER"), "found": True}
 
 
@@ -69,14 +67,10 @@ class ActiveRagdollBone(DriveFactors, bpy.types.PropertyGroup):
         size=MOST_PARTS, min=0, max=MOST_POINTS, group="size", needs=REBUILD, update=None)
 
     # The pose that takes the rest pose's place as bind pose, see `rig.armature.bind_joints`.
-    bind_rotation: vector(
-        None, "Rotation of the bone in the bind pose from its rest pose", (1.0, 0.0, 0.0, 0.0), "QUATERNION",
-        needs=REBUILD,
-    )
-    bind_location: vector(
-        None, "Place of the bone in the bind pose from its rest pose, in the armature's units", needs=REBUILD,
-        own_units=True,
-    )
+    bind_rotation: vector(None, "Rotation of the bone in the bind pose from its rest pose", (1.0, 0.0, 0.0, 0.0),
+        "QUATERNION", needs=REBUILD)
+    bind_location: vector(None, "Place of the bone in the bind pose from its rest pose, in the armature's units",
+        needs=REBUILD, own_units=True)
 
     # What was recognised, unless the user has chosen.
     role: choice("Role", _ROLES, GENERIC, "What part of a body the bone is; masses, limits and profiles go by it",

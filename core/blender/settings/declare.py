@@ -171,11 +171,7 @@ row = partial(whole, kind=INTERFACE)  # which row a list shows
 
 
 def record(what, description=None, of: str = RAGDOLL):
-    """Something that was made or found, to be used and taken away again.
-
-    Args:
-        what: bool, int, float, str, or the type of a data-block. of: what it belongs to.
-    """
+    """A value or data-block, by its type, that was made or found for `of`, to be used and taken away again."""
     declare = {bool: flag, int: whole, float: number, str: text}.get(what) or partial(block, type=what)
     return declare(None, description, kind=RECORD, group=of)
 
@@ -207,11 +203,7 @@ def declare_in(part: type, made: dict) -> None:
 # ---- asking ---------------------------------------------------------------------------------------------------------
 @cache
 def declarations(kind: type, /) -> dict[str, Declared]:
-    """What the declarations of a property group say, by name, those of its bases first.
-
-    Args:
-        kind: its class, such as `type(obj.active_ragdoll)`.
-    """
+    """What the declarations of a property group say, given its class, by name, those of its bases first."""
     found = {}
     for base in reversed(kind.__mro__):
         for name, made in inspect.get_annotations(base).items():

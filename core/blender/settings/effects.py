@@ -1,14 +1,10 @@
-"""The settings of what acts in a run beside the drives: hits and explosions, attachments, knock-out and recovery.
-
-Hits and attachments are added here for operators, the command line and scripts.
-"""
+"""The settings of hits and explosions, attachments, knock-out and recovery; hits and attachments are added here."""
 
 import math
 from dataclasses import fields
 from functools import partial
 
 import bpy
-import numpy as np
 
 from ...errors import RagdollError
 from ...motion import getting_up
@@ -81,10 +77,8 @@ _number = partial(number, min=0.0, keyed=True)
 
 def _set_strength(self, value: float) -> None:
     now = math.hypot(*self.impulse)
-    if now > 0.0 and math.isfinite(now):
-        self.impulse = [value * component / now for component in self.impulse]
-    else:
-        self.impulse = (0.0, value, 0.0)
+    way = [along / now for along in self.impulse] if 0.0 < now < math.inf else (0.0, 1.0, 0.0)
+    self.impulse = [value * along for along in way]
 
 
 def _tone_changed(self, context) -> None:
@@ -108,10 +102,8 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
     point: vector("Point", "Where it acts: from the middle of the body, along the bone's axes", unit="LENGTH")
     impulse: vector("Impulse [N s]", "Mass times change of speed of a free body, with its direction; Towards takes its "
         "length", (0.0, 20.0, 0.0))
-    strength: number(
-        "Strength [N s]", "Length of the impulse: 20 N s is a blow that is seen, on a man of 70 kg", min=0.0,
-        get=lambda self: math.hypot(*self.impulse), set=_set_strength, kind=DERIVED, needs=None,
-    )  # the impulse is what is stored
+    strength: number("Strength [N s]", "Length of the impulse: 20 N s is a blow that is seen, on a man of 70 kg",
+        min=0.0, get=lambda self: math.hypot(*self.impulse), set=_set_strength, kind=DERIVED, needs=None)
     space: choice("Space", SPACES, "WORLD")
     duration: number("Duration", DURATION, min=0.0, soft_max=2.0, precision=3, unit="TIME_ABSOLUTE", zero="a blow",
         ticked=0.2)
@@ -208,8 +200,7 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
     blend_time: _number("Fades Within", "Time in which the shown pose goes over from physics to the animation "
         "when it has recovered", 0.5, unit="TIME_ABSOLUTE")
     switch_off: flag("Physics Ends Then", "The character plays its animation without physics when it has recovered, "
-        "until the next hit or forced state",
-        _RECOVERY.switch_off)
+        "until the next hit or forced state", _RECOVERY.switch_off)
     starts: choice("Starts", [phase for phase in PHASES if phase[0] in ("ACTIVE", "ANIMATED")], _RECOVERY.starts,
         "State at the shot's first frame")
     calm_time: _number("Calm For", "After a hit that did not knock it out, physics ends again when the "
@@ -225,7 +216,7 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
         "lies", True)
     get_up: choice("Get Up", _GET_UP, AUTOMATIC, "How a character that has come to rest gets on its feet")
     get_up_pace: _number("Pace", "Times the duration of an ordinary way up: 0.6 is brisk, 1.6 hurt", 1.0, min=0.3,
-                         max=5.0, soft_min=0.6, soft_max=2.0)  # fmt: skip
+        max=5.0, soft_min=0.6, soft_max=2.0)
     get_up_side: choice("Foot First", _FEET, AUTOMATIC, "Foot that it rises over")
     get_up_seed: whole("Variation", "Seed of small variations in rhythm and side, so that no two get up alike; 0: none",
         zero="none")
@@ -272,14 +263,12 @@ def add_hit(
     """
     check_ragdoll(obj)
     settings = obj.active_ragdoll
-    strength = float(np.linalg.norm(np.asarray(impulse, dtype=float)))
-    what, number = (tuple(impulse), tuple(point), space, duration), len(settings.hits) + 1
-    wanted = core_hits.Hit(float(frame), bone, strength, *what, number=number)
-    names = [part.bone for part in settings.parts]
+    what = bone, math.hypot(*impulse), tuple(impulse), tuple(point), space, duration
+    wanted = core_hits.Hit(float(frame), *what, number=len(settings.hits) + 1)
     try:
         if space == core_hits.TOWARDS and target is None:
             raise RagdollError(f"{wanted.title}: it has no target object to go towards")
-        notes = core_hits.checked(wanted, names, *world.shot_range(scene))
+        notes = core_hits.checked(wanted, [part.bone for part in settings.parts], *world.shot_range(scene))
     except RagdollError as error:
         raise RagdollError(f"'{obj.name}': {error}") from error
     hit = lists.add_item(settings, "hits")

@@ -12,7 +12,7 @@ import bpy
 from ..rig import action_channels
 from ..rig.armature import armatures
 from . import declare
-from .declare import CHOSEN, POSES, STACK, STACK_VALUE, declarations, record, walk
+from .declare import CHOSEN, POSES, STACK_VALUE, declarations, record, walk
 
 
 # ---- names ----------------------------------------------------------------------------------------------------------
@@ -53,11 +53,7 @@ class Named:
 
 # ---- active rows, keys and drivers ----------------------------------------------------------------------------------
 def active_index(owner, name: str) -> int:
-    """The active row of a list, the nearest one where there is no such row; -1 where the list is empty.
-
-    Args:
-        owner: the settings that have the list. name: of the list.
-    """
+    """The active row of a list of its owner's, the nearest one where there is no such row; -1 where it is empty."""
     own, last = declarations(type(owner))[name].index, len(getattr(owner, name)) - 1
     return min(max(getattr(owner, own), 0), last) if own else last
 
@@ -107,16 +103,12 @@ def move_item(owner, name: str, index: int, new: int) -> None:
 
 def _renumber(owner, name: str, place_of: Callable[[int], int | None]) -> None:
     """Give the curves of a list's items their new places; None removes them."""
-    obj = owner.id_data
+    obj, start = owner.id_data, f"{owner.path_from_id(name)}["
     data = obj.animation_data
     if data is None:
         return
-    owners = [data.drivers]
-    for action in action_channels.played(data):
-        if action.library is None:
-            owners.append(action_channels.fcurves_of(action, obj))
-    start = f"{owner.path_from_id(name)}["
-    for curves in owners:
+    own = (action for action in action_channels.played(data) if action.library is None)
+    for curves in (data.drivers, *(action_channels.fcurves_of(action, obj) for action in own)):
         for curve in list(curves):
             number, closed, rest = curve.data_path.removeprefix(start).partition("]")
             if not (curve.data_path.startswith(start) and closed and number.isdigit()):
@@ -129,30 +121,6 @@ def _renumber(owner, name: str, place_of: Callable[[int], int | None]) -> None:
 
 
 # ---- actions ---------------------------------------------------------------------------------------------------------
-KEYED = {"options": {"ANIMATABLE", "LIBRARY_EDITABLE"}, "keyed": True}
-
-PLAYBACK = (
-    ("LOOP", "Loop", "Goes on at the other end"),
-    ("ONCE", "Once", "Holds its first and its last pose"),
-    ("PING_PONG", "Ping-Pong", "Turns round at its ends"),
-)
-ADDITIVE = (
-    ("NONE", "Whole Pose", "Not additive"),
-    ("LOCAL", "Additive, Local", "The difference to a base pose, each bone in its parent's frame"),
-    (
-        "MESH",
-        "Additive, Mesh Space",
-        "The difference to a base pose, rotations in the armature's space: bones that are not moved keep their "
-        "direction. Aim offsets need this",
-    ),
-)
-BASES = (
-    ("BIND", "Bind Pose", "The difference to the bind pose"),
-    ("FRAME", "Own Frame", "The difference to one frame of the same action"),
-    ("ACTION", "Other Action", "The difference to a frame of another action"),
-)
-
-
 def slots(of: str, action: str):
     """A choice among the slots of an action by their display names; the identifier is stored in the setting `of`."""
 
@@ -186,8 +154,7 @@ def remembers(what: str, name: str, armature: str = ""):
             # Another armature that plays it, as after importing a clip; none if the character itself does.
             playing = [o for o in armatures(bpy.data.objects) if o.animation_data and o.animation_data.action == found]
             others = [o for o in playing if o.data != self.id_data.data]
-            made_for = others[0] if found is not None and others and self.id_data not in playing else None
-            setattr(self, armature, made_for)
+            setattr(self, armature, others[0] if found and others and self.id_data not in playing else None)
         POSES.update(self, context)
 
     return chosen
@@ -197,18 +164,9 @@ def _is_armature(_self, obj) -> bool:
     return obj.type == "ARMATURE"
 
 
-def number(name: str, description: str, default: float = 0.0, *, keyed: bool = False, **more):
-    """A number; `keyed`: it may be animated."""
-    more = {"precision": 3, **({"needs": STACK} | KEYED if keyed else {"needs": POSES}), **more}
-    return declare.number(name, description, default, **more)
-
-
-def choice(name: str, description: str, items, default: str, **more):
-    """One of several; not animatable."""
-    return declare.choice(name, items, default, description, needs=POSES, **more)
-
-
-share = partial(declare.share, precision=3, needs=STACK_VALUE, **KEYED)  # that can be keyed
+number = partial(declare.number, precision=3, needs=POSES)
+share = partial(declare.share, precision=3, needs=STACK_VALUE, keyed=True)
+choice = partial(declare.choice, needs=POSES)
 text = partial(declare.text, needs=POSES)
 flag = partial(declare.flag, needs=POSES)
 whole = partial(declare.whole, needs=POSES)
@@ -219,6 +177,24 @@ an_action = partial(declare.block, type=bpy.types.Action, needs=POSES)
 
 # Declarations are read as tables.
 # fmt: off
+
+PLAYBACK = (
+    ("LOOP", "Loop", "Goes on at the other end"),
+    ("ONCE", "Once", "Holds its first and its last pose"),
+    ("PING_PONG", "Ping-Pong", "Turns round at its ends"),
+)
+ADDITIVE = (
+    ("NONE", "Whole Pose", "Not additive"),
+    ("LOCAL", "Additive, Local", "The difference to a base pose, each bone in its parent's frame"),
+    ("MESH", "Additive, Mesh Space", "The difference to a base pose, rotations in the armature's space: bones that are "
+        "not moved keep their direction. Aim offsets need this"),
+)
+BASES = (
+    ("BIND", "Bind Pose", "The difference to the bind pose"),
+    ("FRAME", "Own Frame", "The difference to one frame of the same action"),
+    ("ACTION", "Other Action", "The difference to a frame of another action"),
+)
+
 
 class ActionChoice:
     """An action, with the names of it and of what it was made for, in case they are deleted."""
@@ -240,13 +216,13 @@ class Playback:
     """How a clip is played."""
 
     speed: number("Speed", "Seconds of the clip per second; negative: backwards", 1.0, soft_min=-4.0, soft_max=4.0)
-    playback: choice("Play", "What happens at the clip's ends", PLAYBACK, "LOOP")
+    playback: choice("Play", PLAYBACK, "LOOP", "What happens at the clip's ends")
 
 
 class BasePose:
     """What an additive motion is the difference to."""
 
-    base: choice("Base", "What the motion is the difference to", BASES, "BIND")
+    base: choice("Base", BASES, "BIND", "What the motion is the difference to")
     base_frame: number("Base Frame", "Frame of the action that is the base pose", 1.0, precision=1)
     base_action: an_action("Base Action", "Action that the base pose is a frame of",
         update=remembers("base_action", "base_action_name", "base_armature"))

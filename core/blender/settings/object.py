@@ -126,26 +126,14 @@ class ActiveRagdollObject(MotionStack, effects.EffectSettings, Drive, bpy.types.
     recovery: settings(effects.ActiveRagdollRecovery, "Recovery", options=None)
 
     # What was built is found in the collections; see `built`.
-
-    @property
-    def parts(self) -> list:
-        """The bodies of the ragdoll, with their helpers."""
-        return built.parts(self.collection) if self.collection is not None else []
-
+    parts = property(lambda self: built.parts(self.collection) if self.collection is not None else [])  # its bodies
     bodies = _built_in("collection", "children", built.BODIES)  # their collection, in the order of `parts`
     targets = _built_in("collection", "children", built.TARGETS)  # that of the target bodies, in the same order
     physics_armature = _built_in("collection", "objects", built.PHYSICS_ARMATURE)  # it takes the bodies' places
     target_armature = _built_in("motion_collection", "objects", built.TARGET_ARMATURE)  # the motion stack poses it
-
-    @property
-    def height(self) -> float:
-        """Largest extent of the bind pose when the ragdoll was built [m]."""
-        return built.record(self.collection)["height"]
-
-    @property
-    def built_scale(self) -> float:
-        """Scale of the character in the world when the ragdoll was built."""
-        return built.record(self.collection)["scale"]
+    # Of when it was built: the largest extent of the bind pose [m], and the character's scale in the world.
+    height = property(lambda self: built.record(self.collection)["height"])
+    built_scale = property(lambda self: built.record(self.collection)["scale"])
 
     run_state: choice("Run", STATES, None, "How far the simulation is", kind=declare.DERIVED, override=set(),
         get=lambda self: _place_of(runtime.state_of(self.id_data)))
@@ -174,11 +162,8 @@ class ActiveRagdollScene(bpy.types.PropertyGroup):
     overrides: record(str, "Settings of characters with a library override, as JSON")
     is_source: record(bool)
     version: record(int, "Layout that the settings were stored with", declare.FILE)
-
-    @property
-    def has_characters(self) -> bool:
-        """Whether the scene has characters of ours, even if its hidden scene was deleted."""
-        return self.source is not None or self.cache_saved
+    # Whether it has characters of ours, even if its hidden scene was deleted:
+    has_characters = property(lambda self: self.source is not None or self.cache_saved)
 
 
 # fmt: on
@@ -190,17 +175,15 @@ def take_registries() -> None:
     declare.declare_in(MotionStack, made | {"motion_order": items(ActiveRagdollMotionKind)})
     laws = [(law.identifier, law.label, law.description) for law in drives.LAWS]
     own = {"drive": choice("Drive", laws, laws[0][0], needs=REBUILD)}
-    factors = {}
-    for parameter in drives.parameters():
+
+    def of(parameter, default: float, **more):
         limits = {"min": parameter.lowest, "max": parameter.highest}
-        words = parameter.title, parameter.description
-        own[parameter.setting] = number(*words, parameter.default, keyed=True, needs=READ, **limits)
-        factor = parameter.factor
-        limits = {"min": factor.lowest, "max": factor.highest}
-        words = factor.title, factor.description
-        factors[factor.setting] = number(*words, 1.0, keyed=True, group="weights", needs=READ, **limits)
+        return number(parameter.title, parameter.description, default, keyed=True, needs=READ, **limits, **more)
+
+    own |= {parameter.setting: of(parameter, parameter.default) for parameter in drives.parameters()}
+    factors = (parameter.factor for parameter in drives.parameters())
     declare.declare_in(Drive, own)
-    declare.declare_in(DriveFactors, factors)
+    declare.declare_in(DriveFactors, {factor.setting: of(factor, 1.0, group="weights") for factor in factors})
 
 
 OWNERS = {

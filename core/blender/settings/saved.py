@@ -22,10 +22,8 @@ from .declare import walk
 
 GROUP = "active_ragdoll"
 # Of 0.1.0: pointers to helpers, and what a build had made; see `_tag_helpers`.
-POINTERS = ("parts", "hitters", "attachment_parts", "bodies", "targets", "physics_armature", "target_armature")
-BUILT = ("followers", "height", "built_scale", "built_for")
-_BLOCKS = {"ACTION": "actions", "ARMATURE": "armatures", "COLLECTION": "collections"}
-_BLOCKS |= {"MESH": "meshes", "OBJECT": "objects", "SCENE": "scenes"}
+FORMER = ("parts", "hitters", "attachment_parts", "bodies", "targets", "physics_armature", "target_armature")
+FORMER += ("followers", "height", "built_scale", "built_for")
 
 
 # ---- versions --------------------------------------------------------------------------------------------------------
@@ -57,18 +55,18 @@ def _tag_helpers(owner) -> None:
         return
     raw, settings = stored(owner), owner.active_ragdoll
     # By their names: where a damaged file has one that is no text, going through all of them crashes.
-    old = {name: raw[name] for name in (*POINTERS, *BUILT) if name in raw}
+    old = {name: raw[name] for name in FORMER if name in raw}
     if owner.override_library is not None:  # from which Blender drops what no class declares
         old |= next((_resolved(kept["object"]) for name, kept in _kept_overrides() if name == owner.name), {})
     target = old.get("target_armature")
-    if settings.motion_collection is not None and any(name in old for name in (*POINTERS, *BUILT)):
+    if settings.motion_collection is not None and not old.keys().isdisjoint(FORMER):
         _tag(target, built.TARGET_ARMATURE)
         posed_by = stored(target).get("posed_by", "") if target is not None else ""
         settings.motion_collection.active_ragdoll.owner = posed_by or owner.name
     if settings.collection is not None and len(old.get("parts", ())):
         _tag_ragdoll(settings, old)
         settings.collection.active_ragdoll.owner = old.get("built_for", "")
-    for name in [name for name in (*POINTERS, *BUILT) if name in raw]:
+    for name in [name for name in FORMER if name in raw]:
         del raw[name]
 
 
@@ -113,7 +111,7 @@ CURRENT = len(STEPS)
 
 def bring_up(owners=None) -> None:
     """Take the steps that characters and scenes lack: those of the file, after it has been loaded, or some of them."""
-    owners = [o for o in _owners() if _version(o) < CURRENT] if owners is None else list(owners)
+    owners = _owners() if owners is None else list(owners)
     for i, step in enumerate(STEPS):
         for owner in owners:
             if _version(owner) <= i:
@@ -123,7 +121,7 @@ def bring_up(owners=None) -> None:
 
 def is_old(owner) -> bool:
     """Whether an owner comes from a version with another layout, as one that was appended from an older file may."""
-    return owner.active_ragdoll.version < CURRENT and any(name in stored(owner) for name in (*POINTERS, *BUILT))
+    return owner.active_ragdoll.version < CURRENT and any(name in stored(owner) for name in FORMER)
 
 
 def note_version(owners=None) -> None:
@@ -194,9 +192,7 @@ def restore_overrides() -> None:
 
 def _kept_overrides() -> Iterator[tuple[str, dict]]:
     """The stored values of all characters, by name."""
-    for scene in bpy.data.scenes:
-        if scene.library is not None:
-            continue
+    for scene in (scene for scene in bpy.data.scenes if scene.library is None):
         try:
             found = json.loads(scene.active_ragdoll.overrides or "{}").items()
         except (ValueError, AttributeError):
@@ -238,8 +234,10 @@ def _values(group, reference=None) -> dict:
     """The stored values of a property group that differ from another one's, or all of them, ready for JSON."""
     found = {}
     for prop in group.bl_rna.properties:
-        name = prop.identifier
-        if not any(_is_stored(one, prop) for one in (group, reference) if one is not None):
+        name, inner = prop.identifier, prop.type in ("COLLECTION", "POINTER")
+        if name == "rna_type" or prop.is_skip_save or (prop.is_readonly and not inner):
+            continue
+        if not any(one.is_property_set(name) for one in (group, reference) if one is not None):
             continue
         value, its = (None if one is None else _value(one, prop) for one in (group, reference))
         if isinstance(value, dict) and its is not None:
@@ -247,12 +245,6 @@ def _values(group, reference=None) -> dict:
         if value != its:
             found[name] = value
     return found
-
-
-def _is_stored(group, prop) -> bool:
-    known = not prop.is_readonly or prop.type in ("COLLECTION", "POINTER")
-    derived = prop.identifier == "rna_type" or prop.is_skip_save
-    return known and not derived and group.is_property_set(prop.identifier)
 
 
 def _value(group, prop):
@@ -292,8 +284,8 @@ def _set_group(group, values: dict) -> None:
 
 def _block(kind: str, name: str, library: str | None):
     """A data-block of the file; None if it does not exist any more."""
-    blocks = getattr(bpy.data, _BLOCKS.get(kind, ""), None)
+    blocks = getattr(bpy.data, "meshes" if kind == "MESH" else f"{kind.lower()}s", {})
     if library is None:
-        return None if blocks is None else blocks.get((name, None))
+        return blocks.get((name, None))
     its = bpy.data.libraries.get(library)
-    return None if blocks is None or its is None else blocks.get((name, its.filepath))
+    return None if its is None else blocks.get((name, its.filepath))

@@ -201,14 +201,10 @@ class Mover:
     def direction(self, reader) -> float:
         """Angle from where it faces to where it moves [deg]; the last one while it stands still."""
         matrix = self._place(reader, reader.frame)
-        forward = self._library.facing[0]
+        forward, rig = self._library.facing[0], self._library.rig
         if self._bone and self._obj == reader.obj:
-            rig = self._library.rig
-            turned = quaternion.rotate(quaternion.conjugate(rig.bind_rotations[rig.index[self._bone]]), forward)
-            forward = matrix[:3, :3] @ turned
-        else:
-            forward = matrix[:3, :3] @ forward
-        found = blend_space.ground_direction(self.velocity(reader), forward)
+            forward = quaternion.rotate(quaternion.conjugate(rig.bind_rotations[rig.index[self._bone]]), forward)
+        found = blend_space.ground_direction(self.velocity(reader), matrix[:3, :3] @ forward)
         result = self._direction.get(reader.frame - 1, 0.0) if found is None else math.degrees(found)
         self._direction = {reader.frame: result}
         return result
@@ -229,9 +225,7 @@ class SpaceInputs:
     def __init__(self, obj, index: int, library: Library) -> None:
         self._obj, self._index, self._library = obj, index, library
         settings = obj.active_ragdoll.blend_spaces[index]
-        axes = ("x", "y")[: 1 if settings.dimensions == "1D" else 2]
-        self._axes = axes
-        self._kinds = [getattr(settings, axis).input for axis in axes]
+        self._kinds = [axis.input for axis in axes_of(settings)]
         self.mover = None  # where a frame's input depends on the one before
         if {"SPEED", "DIRECTION"} & set(self._kinds):
             other = settings.measured_object
@@ -251,7 +245,7 @@ class SpaceInputs:
         """The inputs at the coming frame. Raises RagdollError if something that is read is missing."""
         own = self._obj.active_ragdoll.blend_spaces[self._index]
         if own.show_preview:
-            return tuple(getattr(own, axis).preview for axis in self._axes)
+            return tuple(axis.preview for axis in axes_of(own))
         live = reader.settings.blend_spaces[self._index]
         if self.mover is not None and own.measured_name and own.measured_object is None:
             raise RagdollError(f"the object '{own.measured_name}' that it is measured of was deleted")
@@ -259,13 +253,13 @@ class SpaceInputs:
             raise RagdollError(f"its target '{self._target}' was deleted")
         angles = self._angles(reader, own) if self._aims else (0.0, 0.0)
         read = {
-            "VALUE": lambda axis: getattr(live, axis).value,
+            "VALUE": lambda axis: axis.value,
             "SPEED": lambda _axis: self.mover.speed(reader),
             "DIRECTION": lambda _axis: self.mover.direction(reader),
             "YAW": lambda _axis: angles[0],
             "PITCH": lambda _axis: angles[1],
         }
-        return tuple(read[kind](axis) for axis, kind in zip(self._axes, self._kinds, strict=True))
+        return tuple(read[kind](axis) for axis, kind in zip(axes_of(live), self._kinds, strict=True))
 
     def _angles(self, reader, own) -> tuple[float, float]:
         target = reader.point("yaw and pitch", own.target, own.target_bone)

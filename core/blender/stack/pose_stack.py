@@ -6,6 +6,7 @@ recorded by frame; a jump steps through the missing frames, so that it shows wha
 
 import json
 import math
+from itertools import takewhile
 
 import bpy
 import numpy as np
@@ -125,13 +126,10 @@ class PoseStack:
         Characters before this one in the scene are read after their stacks, later ones before theirs, so that two never
         wait for each other.
         """
-        now = source.evaluated(other)
-        scene = source.scene_of(self.obj)
-        order = [obj.name for obj in characters(scene)]
-        stack_of_other = of(other) if other.name in order else None
-        if stack_of_other is not None and order.index(other.name) < order.index(self.obj.name):
-            return array_of(now.matrix_world), stack_of_other.pose(scene, self._frame, record=self._records)[0]
-        return array_of(now.matrix_world), pose_matrices(now)
+        now, scene = source.evaluated(other), source.scene_of(self.obj)
+        before = of(other) if other in takewhile(lambda obj: obj != self.obj, characters(scene)) else None
+        posed = pose_matrices(now) if before is None else before.pose(scene, self._frame, record=self._records)[0]
+        return array_of(now.matrix_world), posed
 
     def touched_names(self) -> list[str]:
         """Bones whose pose relative to the parent an entry has changed so far."""
@@ -183,7 +181,7 @@ def of(obj) -> PoseStack | None:
     return found
 
 
-def show(scene, done=(), known=None) -> None:
+def show(scene, done=(), known=None, keep_hand_pose: bool = False) -> None:
     """Pose the targets of characters at the frame that the scene is about to show.
 
     A sub-frame, as motion blur asks for, lies between the poses of the two frames around it and is not recorded.
@@ -191,6 +189,7 @@ def show(scene, done=(), known=None) -> None:
     Args:
         done: names of characters that a run has posed already.
         known: those that may be posed; without, all that have their motion stack in the scene.
+        keep_hand_pose: keep edits by hand that no key holds, where the hidden scene stands at the frame.
     """
     hidden = scene.active_ragdoll.source
     if done and hidden is not None and len(armatures(hidden.objects)) <= len(done):
@@ -202,7 +201,7 @@ def show(scene, done=(), known=None) -> None:
         return
     now = scene.frame_current_final  # of the remapped time, with its sub-frame
     frame = math.floor(now)  # before frame 0 sub-frames are negative
-    poses = _bases(stacks, frame, record=frame == now)
+    poses = _bases(stacks, frame, frame == now, keep_hand_pose)
     if frame != now:
         coming = _bases(stacks, frame + 1, record=False)
         poses = [pose_space.between(a, b, now - frame) for a, b in zip(poses, coming, strict=True)]
@@ -224,11 +223,15 @@ def show_guests(scene) -> None:
     show(scene, known=[obj for obj in found if obj not in still])
 
 
-def _bases(stacks: list, frame: int, *, record: bool) -> list:
+def _bases(stacks: list, frame: int, record: bool, keep_hand_pose: bool = False) -> list:
     """Basis matrices [n, 4, 4] of characters after their stacks at a frame, each in the scene that has its stack."""
     places = [source.scene_of(obj) for obj, _found in stacks]
     for place in dict.fromkeys(places):
-        source.source_scene(place).frame_set(frame)
+        hidden = source.source_scene(place)
+        if keep_hand_pose and hidden.frame_current == frame:
+            hidden.view_layers[0].update()
+        else:
+            hidden.frame_set(frame)
     return [found.pose(place, frame, record=record)[1] for (_obj, found), place in zip(stacks, places, strict=True)]
 
 
@@ -287,25 +290,12 @@ def poses_over(obj, scene, first: int, last: int) -> np.ndarray:
 
 
 def show_now(scene, keep_hand_pose: bool = False) -> None:
-    """Pose the target armatures of a scene's characters again at the frame that is shown.
-
-    `keep_hand_pose` keeps edits by hand that no key holds; else the animation is evaluated at this frame.
-    """
+    """Pose the target armatures of a scene's characters again at the frame that is shown; see `show`."""
     if scene is None or scene.active_ragdoll.source is None or STATE.busy or scene.name in STATE.runs:
         return
-    frame = math.floor(scene.frame_current_final)
-    known = [obj for obj in characters(scene) if obj.name not in STATE.messages]
-    stacks = [(obj, found) for obj in known if (found := of(obj)) is not None]
-    if not stacks:
-        return
     with STATE.occupied():
-        hidden = source.source_scene(scene)
-        if keep_hand_pose and hidden.frame_current == frame:
-            hidden.view_layers[0].update()
-        else:
-            hidden.frame_set(frame)
-        for obj, found in stacks:
-            write_target(obj, found.pose(scene, frame)[1])
+        known = [obj for obj in characters(scene) if obj.name not in STATE.messages]
+        show(scene, known=known, keep_hand_pose=keep_hand_pose)
 
 
 def show_when_idle(obj) -> None:
@@ -319,8 +309,7 @@ def show_when_idle(obj) -> None:
 
 def _show_waiting() -> None:
     names, STATE.waiting = STATE.waiting, set()
-    scenes = {source.scene_of(obj) for name in names if (obj := bpy.data.objects.get(name)) is not None}
-    for scene in scenes - {None}:
+    for scene in {source.scene_of(obj) for name in names if (obj := bpy.data.objects.get(name)) is not None}:
         show_now(scene)
 
 

@@ -1,11 +1,8 @@
 """A character's motion stack: giving it its target armature and taking it away; and what operators do to its lists,
 layers, blend spaces and graph."""
 
-from collections import namedtuple
-
 import bpy
 import numpy as np
-from mathutils import Vector
 
 from ... import keyframes
 from ...errors import RagdollError
@@ -121,17 +118,6 @@ def gets_up_where_it_lies(obj) -> bool:
 
 
 # ---- lists ----------------------------------------------------------------------------------------------------------
-def owner_of(obj, what: str):
-    """The settings that have a list: the character, its active chain or that chain's active entry; None without."""
-    return entries.lists()[what].owner(obj)
-
-
-def list_of(obj, what: str):
-    """A list of the character, of its active chain or of that chain's active entry; None where there is none."""
-    owner = owner_of(obj, what)
-    return None if owner is None else getattr(owner, what)
-
-
 def add(obj, scene, what: str, bone: str = ""):
     """Add an item and make it the active one; the character gets its motion stack where it has none.
 
@@ -140,16 +126,15 @@ def add(obj, scene, what: str, bone: str = ""):
     """
     if bone and bone not in obj.data.bones:
         raise RagdollError(f"'{obj.name}' has no bone '{bone}'")
-    if list_of(obj, what) is None:
+    own = entries.lists()[what]
+    if own.owner(obj) is None:
         raise RagdollError(f"'{obj.name}' has no look-at chain or entry to add to: add one first")
     ensure(obj, scene)
-    items = list_of(obj, what)
+    item = lists.add_item(own.owner(obj), what)
     with STATE.writing():
-        item = items.add()
-        entries.lists()[what].fill(obj, items, item, bone)
-    lists.edited(owner_of(obj, what), what, len(items) - 1)
-    entries.lists()[what].added(obj, item)
-    return items[len(items) - 1]
+        own.fill(obj, getattr(own.owner(obj), what), item, bone)
+    own.added(obj, item)
+    return item
 
 
 def remove(obj, what: str) -> None:
@@ -157,7 +142,7 @@ def remove(obj, what: str) -> None:
 
     Raises RagdollError: there is none, or the character is baked.
     """
-    owner = owner_of(obj, what)
+    owner = entries.lists()[what].owner(obj)
     if owner is None or lists.active_index(owner, what) < 0:
         raise RagdollError(f"'{obj.name}': there is nothing to remove")
     refuse_baked(obj)
@@ -167,10 +152,9 @@ def remove(obj, what: str) -> None:
 
 def move(obj, what: str, step: int) -> None:
     """Move the active item up (-1) or down (1), where there is room."""
-    owner = owner_of(obj, what)
-    index = -1 if owner is None else lists.active_index(owner, what)
-    if index >= 0 and 0 <= index + step < len(list_of(obj, what)):
-        lists.move_item(owner, what, index, index + step)
+    owner = entries.lists()[what].owner(obj)
+    if owner is not None:
+        edit_list(owner, what, "MOVE", step)
 
 
 def move_kind(obj, kind: str, step: int) -> None:
@@ -182,9 +166,7 @@ def move_kind(obj, kind: str, step: int) -> None:
     if kind not in order:
         raise RagdollError(f"There is no kind of entry '{kind}': it must be one of {', '.join(entries.movable())}")
     index = order.index(kind)
-    if not 0 <= index + step < len(order):
-        return
-    order[index], order[index + step] = order[index + step], order[index]
+    order.insert(max(index + step, 0), order.pop(index))
     items = obj.active_ragdoll.motion_order
     items.clear()
     if order != entries.movable():
@@ -202,16 +184,19 @@ def current_action(obj) -> tuple:
     return action, slot.identifier if slot is not None else ""
 
 
-def add_layer(obj, scene, source: str, name: str = ""):
-    """A new layer on top of the active one, whose character the stack poses from now on.
+def add_layer(obj, scene, source: str, name: str = "", action=None, slot: str = ""):
+    """A new layer on top of the active one, named as its action where it has no name; a POSE is that's first frame.
 
-    Raises RagdollError: see `ensure`.
+    Raises RagdollError: see `ensure`; the stack poses the character from now on.
     """
     settings = obj.active_ragdoll
     ensure(obj, scene)
     last, layer = len(settings.layers), settings.layers.add()
-    layer.name = unique(list(settings.layers)[:-1], name or "Layer")
+    layer.name = unique(list(settings.layers)[:-1], name or (action.name if action else "Layer"))
     layer.source, layer.start = source, scene.frame_start
+    if action is not None:
+        choose(layer, action, slot)
+        layer.frame = action.frame_range[0]
     if source == "AIM_OFFSET":
         layer.mode = "ADDITIVE_MESH"
     lists.move_item(settings, "layers", last, settings.layer_index + 1 if last else 0)
@@ -222,22 +207,6 @@ def choose(choice, action, slot: str = "") -> None:
     """Let a setting play an action; with it comes the armature that it was made for, where that is another."""
     choice.action, choice.slot = action, slot
     choice.object_motion = choice.armature is not None
-
-
-def add_clip_layer(obj, scene):
-    """A layer of the action that the character plays; Raises as `current_action` and `add_layer`."""
-    action, slot = current_action(obj)
-    layer = add_layer(obj, scene, "CLIP", action.name)
-    choose(layer, action, slot)
-    return layer
-
-
-def add_pose_layer(obj, scene, action):
-    """A layer of one frame of an action, its first one."""
-    layer = add_layer(obj, scene, "POSE", action.name)
-    choose(layer, action)
-    layer.frame = action.frame_range[0]
-    return layer
 
 
 def appended_action(path: str, name: str):
@@ -379,14 +348,11 @@ NAME = "Look-at"
 AHEAD = 1.5  # of the character's height: how far in front of it a new target stands
 
 
-# What was set up: the chain's number of entries, the feet, the target, and notes for the user.
-LookAtMade = namedtuple("LookAtMade", ("entries", "feet", "target", "notes"))
-
-
-def set_up_look_at(obj, scene, target=None) -> LookAtMade:
+def set_up_look_at(obj, scene, target=None) -> tuple:
     """Make the chain from eyes or head to the spine, and a stabiliser for each leg; those made before are replaced.
 
     Without a target, that of the chain made before stays, else an Empty is made in front of the eyes.
+    Returns the chain's settings, the number of feet that are held, and notes for the user.
     Raises RagdollError: no head or neck is recognised, or the character cannot have a motion stack.
     """
     armature.check_armature(obj)
@@ -416,8 +382,7 @@ def set_up_look_at(obj, scene, target=None) -> LookAtMade:
         if chain.target_type == "OBJECT" and (chain.target is None or chain.target.name not in scene.objects):
             chain.target = _new_target(obj, scene, rig, found.entries[0])
     runtime.settings_changed(obj)
-    feet = [rig.name(foot) for foot, _count in found.legs]
-    return LookAtMade(len(chain.entries), feet, chain.target, found.notes)
+    return chain, len(found.legs), found.notes
 
 
 def _fill(chain, rig, entries, limit_from: str) -> None:
@@ -441,6 +406,6 @@ def _new_target(obj, scene, rig, entry):
     size = rig.size * float(np.cbrt(abs(np.linalg.det(world[:3, :3]))))
     target = bpy.data.objects.new(f"{obj.name} Look Target", None)
     target.empty_display_type, target.empty_display_size = "SPHERE", 0.05 * size
-    target.location = Vector(pose[:3, 3] + AHEAD * size * ahead / max(np.linalg.norm(ahead), 1e-12))
+    target.location = pose[:3, 3] + AHEAD * size * ahead / max(np.linalg.norm(ahead), 1e-12)
     scene.collection.objects.link(target)
     return target

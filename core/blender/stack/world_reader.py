@@ -9,8 +9,7 @@ import numpy as np
 
 from ...errors import RagdollError
 from ..physics import source
-from ..physics.source import STAND_IN_FOR as OF
-from ..physics.source import scene_of
+from ..physics.source import STAND_IN_FOR, scene_of
 from ..physics.view_layers import depsgraph_of
 from ..rig.armature import armatures, array_of, pose_matrices
 from ..settings import at_frame
@@ -26,11 +25,9 @@ def is_simulated(obj) -> bool:
         if other is None or other.name in seen:
             continue
         seen.add(other.name)
-        body = other.rigid_body
-        if body is not None and body.type == "ACTIVE" and not body.kinematic:
-            return True
-        settings = other.active_ragdoll
-        if settings.is_ragdoll or settings.target_armature is not None:
+        body, settings = other.rigid_body, other.active_ragdoll
+        driven = body is not None and body.type == "ACTIVE" and not body.kinematic
+        if driven or settings.is_ragdoll or settings.target_armature is not None:
             return True
         todo.append(other.parent)
         todo += [getattr(constraint, "target", None) for constraint in other.constraints]
@@ -45,11 +42,10 @@ def follow(obj, other) -> None:
         return
     if not is_simulated(other):
         hidden.collection.objects.link(other)
-
     elif is_carried(other) and other.animation_data is not None and _stand_in(other, hidden) is None:
         copy = other.copy()
         copy.name = STAND_IN.format(other.name)
-        copy[OF] = other.name
+        copy[STAND_IN_FOR] = other.name
         copy.parent = None
         copy.matrix_parent_inverse.identity()
         hidden.collection.objects.link(copy)
@@ -58,7 +54,7 @@ def follow(obj, other) -> None:
 
 
 def _stand_in(obj, hidden):
-    return next((o for o in hidden.collection.objects if o.get(OF) == obj.name), None)
+    return next((o for o in hidden.collection.objects if o.get(STAND_IN_FOR) == obj.name), None)
 
 
 def is_carried(obj) -> bool:
@@ -73,11 +69,9 @@ def tidy(scene) -> None:
     """Unlink from the hidden scene what left the main scene or is simulated now."""
     hidden = scene.active_ragdoll.source
     sources = {o.active_ragdoll.source for o in armatures(scene.objects)}
-    for other in list(hidden.collection.objects):
-        if other in sources:
-            continue
-        if OF in other:
-            if other[OF] not in scene.objects:
+    for other in [other for other in hidden.collection.objects if other not in sources]:
+        if STAND_IN_FOR in other:
+            if other[STAND_IN_FOR] not in scene.objects:
                 bpy.data.objects.remove(other)
         elif other.name not in scene.objects or is_simulated(other):
             hidden.collection.objects.unlink(other)

@@ -92,15 +92,14 @@ def hull(points: np.ndarray) -> Hull:
     origin = points.mean(axis=0)
     size = float(np.abs(points - origin).max())
     local = (points - origin) / max(size, 1e-300)
-    found = _faces(local, FLAT, SLIVER)
-    if not _is_closed(found[0]):
+    faces, planes = _faces(local, FLAT, SLIVER)
+    if not _is_closed(faces):
         # Corners are just so far from a plane that triples disagree: moved by a hair, each face is one triple.
         local = local + HAIR * np.sin(np.arange(1.0, 1.0 + points.size) ** 2).reshape(-1, 3)
         points = origin + size * local
-        found = _faces(local, 1e-10, 1e-9)
-        if not _is_closed(found[0]):
+        faces, planes = _faces(local, 1e-10, 1e-9)
+        if not _is_closed(faces):
             raise RagdollError("The points of a convex hull lie too close to one plane")
-    faces, planes = found
     used = sorted({corner for face in faces for corner in face})
     place = {corner: i for i, corner in enumerate(used)}
     faces = tuple(tuple(place[corner] for corner in face) for face in faces)

@@ -78,10 +78,8 @@ class Shape:
             local, radius = np.array([[0.0, 0.0, -1.0], [0.0, 0.0, 1.0]]) * max(z - x, 0.0), x
         elif self.kind == SPHERE:
             local, radius = np.zeros((1, 3)), x
-        elif self.kind == BOX:
-            local, radius = _CORNERS * self.half, 0.0
         else:
-            local, radius = self.points, 0.0
+            local, radius = _CORNERS * self.half if self.kind == BOX else self.points, 0.0
         return self.center + local @ self.axes.T, float(radius)
 
     def distance(self, points: np.ndarray) -> np.ndarray:
@@ -148,9 +146,7 @@ def cross_axes(axes: np.ndarray, points: np.ndarray, weights: np.ndarray) -> np.
     return np.stack([x, np.cross(axes[:, 2], x), axes[:, 2]], axis=1)
 
 
-def fit(
-    points: np.ndarray, axes: np.ndarray, kind: str = "AUTO", *, weights=None, share: float = 0.9, smallest: float = 0.0
-) -> Shape:
+def fit(points, axes, kind: str = "AUTO", *, weights=None, share: float = 0.9, smallest: float = 0.0) -> Shape:
     """The shape of least volume that covers a share of weighted points.
 
     Raises RagdollError: too few points.
@@ -228,13 +224,12 @@ def _middle(local, weights, share, directions):
 
 
 def _sphere(local, weights, share):
-    best = None
+    found = []
     for center in (_middle(local, weights, share, _HALF_COMPASS), weights @ local):
         distance = np.linalg.norm(local - center, axis=1)
-        radius = float(_quantiles(distance[:, None], weights, (share,))[0, 0])
-        if best is None or radius < best[1]:
-            best = center, radius
-    return best[0], np.full(3, best[1])
+        found.append((float(_quantiles(distance[:, None], weights, (share,))[0, 0]), center))
+    radius, center = min(found, key=lambda each: each[0])
+    return center, np.full(3, radius)
 
 
 def _capsule(local, weights, share):
@@ -309,15 +304,13 @@ def fit_hull(local: np.ndarray, weights: np.ndarray, share: float, smallest: flo
     kept = ranked[: int(np.argmax(np.cumsum(weights[ranked]) >= share - 1e-9)) + 1]
     rest = local[kept]
     corners = np.unique(np.argmax(along[kept], axis=0))
-    thin = size.min() < max(2.0 * smallest, 1e-6 * size.max())
-    if thin or len(corners) < 4:
+    if size.min() < max(2.0 * smallest, 1e-6 * size.max()):
         return None
     try:
         solid = convex.hull(rest[corners])
     except RagdollError:
         return None
-    reach = solid.gauge(local)
-    factor = float(_quantiles(reach[:, None], weights, (share,))[0, 0])
+    factor = float(_quantiles(solid.gauge(local)[:, None], weights, (share,))[0, 0])
     return solid.scaled(max(factor, 1e-3))
 
 
@@ -338,13 +331,13 @@ def joined(pieces, axes) -> Shape:
     return Shape(COMPOUND, axes @ ((low + high) / 2.0), axes, (high - low) / 2.0, None, tuple(pieces))
 
 
-def split(whole: Shape, points, weights, bones, trees, *, share: float, smallest: float, forced: bool = False) -> Shape:
+def split(whole: Shape, points, weights, bones, trees, *, forced: bool = False, **settings) -> Shape:
     """The body as a compound of two or three parts where that pays, else `whole`, the one convex shape.
 
     Args:
         points, weights: what the body is to cover [k, 3] [m], [k]. bones: that hold each point most [k].
         trees: masks of bones [n], each a merged bone and all below it: what may become a part.
-        share, smallest: as in `fitting.fit`, for each part. forced: take the best two parts whatever they save.
+        forced: take the best two parts whatever they save. settings: `share` and `smallest` of `fit`, for each part.
     """
     held = [float(weights[tree[bones]].sum() / weights.sum()) for tree in trees]
     order = sorted(range(len(trees)), key=lambda i: (-held[i], i))
@@ -357,10 +350,7 @@ def split(whole: Shape, points, weights, bones, trees, *, share: float, smallest
             rows = [np.flatnonzero(trial == part) for part in range(count)]
             if min(map(len, rows)) < 2 * FEWEST_POINTS:
                 continue
-            pieces = [
-                fit(points[own], whole.axes, CONVEX_HULL, weights=weights[own], share=share, smallest=smallest)
-                for own in rows
-            ]
+            pieces = [fit(points[own], whole.axes, CONVEX_HULL, weights=weights[own], **settings) for own in rows]
             found.append((sum(piece.volume() for piece in pieces), len(found), trial, pieces))
         if not found:
             break
@@ -412,8 +402,7 @@ class Skin:
 
     def of_bones(self) -> list:
         """The vertices [k, 3] on which each bone has more hold than any other, or None [n]."""
-        found, _holder, _share = self.dominated(np.arange(self.bone_count), self.bone_count)
-        return [None if own is None else own[0] for own in found]
+        return [own and own[0] for own in self.dominated(np.arange(self.bone_count), self.bone_count)[0]]
 
     def holders(self, owner: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         """The owner of each vertex, -1 for none, and the share [v] of its weights that this owner's bones have."""
@@ -424,9 +413,7 @@ class Skin:
         held = np.bincount(place.ravel(), weight, len(pairs))
         vertex, body = pairs // max(count, 1), pairs % max(count, 1)
         order = np.lexsort((body, -held, vertex))
-        first = np.ones(len(order), dtype=bool)
-        first[1:] = vertex[order][1:] != vertex[order][:-1]
-        best = order[first]
+        best = order[np.unique(vertex[order], return_index=True)[1]]
         best = best[held[best] > 0.0]
         holder, share = np.full(len(self.points), -1), np.zeros(len(self.points))
         holder[vertex[best]] = body[best]

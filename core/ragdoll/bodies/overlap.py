@@ -47,8 +47,7 @@ class _Cores:
         self.radii = np.array([radius for _points, radius in cores])
         self.centers = np.array([shape.center for shape in shapes])
         self.axes = np.array([shape.axes for shape in shapes])
-        reach = np.linalg.norm(self.points - self.centers[:, None], axis=2).max(axis=1)
-        self.reach = reach + self.radii
+        self.reach = np.linalg.norm(self.points - self.centers[:, None], axis=2).max(axis=1) + self.radii
 
     def moved(self, moves: np.ndarray) -> "_Cores":
         """The shapes in all of several poses, pose by pose, by the rigid motions [f, m, 4, 4]."""
@@ -384,16 +383,11 @@ def _least_harm(shapes, i, j, amount, direction, full, smallest, twins, normal, 
     cores = _Cores([shapes[i], shapes[j]])
     pair = np.array([0]), np.array([1])
     depth = float(cores.overlap(*pair, direction[None, None])[0, 0])
-    tried = [direction]
-    twin = int(twins[i]) == j
-    if twin:  # each stays on its side of the mirror plane
-        tried = [normal if normal @ direction > 0.0 else -normal]
-    for body in () if twin else (i, j):
-        axis = shapes[body].axes[:, 2]
-        tried.append(axis if axis @ direction > 0.0 else -axis)
+    twin = int(twins[i]) == j  # each stays on its side of the mirror plane
+    ways = [normal] if twin else [direction, shapes[i].axes[:, 2], shapes[j].axes[:, 2]]
     before = {body: left(body, Smaller(shapes[body].volume(), shapes[body])) for body in (i, j)}
     found = []
-    for way in tried:
+    for way in (way if way @ direction > 0.0 else -way for way in ways):
         needed = float(cores.overlap(*pair, way[None, None])[0, 0]) - depth + amount
         if needed > 4.0 * amount and not twin:
             continue

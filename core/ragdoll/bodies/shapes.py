@@ -134,14 +134,15 @@ class _Planner:
 
     def __init__(self, heads, tails, rotations, parents, simulated, kinds, skin, coverage, hung, led) -> None:
         self.heads, self.tails, self.rotations, self.bone_parents = heads, tails, rotations, parents
-        self.kinds, self.skin = kinds, skin
+        self.skin = skin
         self.size = height(heads, tails, simulated)
         self.fit_settings = {"share": coverage, "smallest": SMALLEST * self.size}
         self._arrange(simulated, hung, led)
         places = self.heads[self.bones]
         self.normal, self.offset, twins = mirror.plane_of_joints(places, self.parents, self.size)
-        wanted = [self.kinds[bone] for bone in self.bones]  # bodies of different kinds are no mirror images
-        self.twins = np.where(np.array([wanted[i] == wanted[k] for i, k in enumerate(twins)], dtype=bool), twins, -1)
+        self.kinds = np.array([kinds[bone] for bone in self.bones], dtype=object)
+        self.fit_kinds = np.where(self.kinds == COMPOUND, "AUTO", self.kinds)  # a compound begins as one shape
+        self.twins = np.where(self.kinds == self.kinds[twins], twins, -1)  # those of different kinds are no images
         self._find_ends(simulated)
 
     def _arrange(self, simulated, hung, led) -> None:
@@ -169,17 +170,41 @@ class _Planner:
         ends = np.zeros((count, 3))
         for i, bone in enumerate(self.bones):
             carried = (self.ancestors == bone) & ~simulated
-            merged = np.concatenate([self.heads[carried], self.tails[carried]])
-            points = None if self.own_vertices[i] is None else self.own_vertices[i][0]
-            limbs = self.heads, self.tails, self.rotations, self.bone_parents
-            ends[i] = end_of(bone, self.children[i], merged, *limbs, points)
+            ends[i] = self._end_of(i, bone, np.concatenate([self.heads[carried], self.tails[carried]]))
         self.ends, vertices = ends, self.own_vertices
         if self.skin is not None:
             self.strongest = self.skin.strongest(self.owner, self.holder)
             beyond = self.skin.between(self.holder, share, self.heads[self.bones], ends, _joined(self.parents))
             pairs = zip(vertices, beyond, strict=True)
             vertices = [own and tuple(map(np.concatenate, zip(own, more, strict=True))) for own, more in pairs]
-        self.vertices = _mirrored_too(vertices, self.twins, self.normal, self.offset)
+        self.vertices = list(vertices)
+        for i, twin in enumerate(self.twins):  # with the mirror images of its twin's, so that both get the same shape
+            if twin >= 0 and vertices[twin] is not None:
+                points, weights = vertices[twin]
+                both = [*filter(None, [vertices[i]]), (mirror.reflect(points, self.normal, self.offset), weights)]
+                self.vertices[i] = tuple(map(np.concatenate, zip(*both, strict=True)))
+
+    def _end_of(self, i, bone, merged) -> np.ndarray:
+        """The far end of a limb: the child joint; else the mesh, the merged bones, the drawn tail, the parent."""
+        head, tail = self.heads[bone], self.tails[bone]
+        if self.children[i]:
+            return np.mean(self.children[i], axis=0)
+        reach = distance_to_parent(bone, self.heads, self.bone_parents)
+        if self.own_vertices[i] is not None and len(self.own_vertices[i][0]) >= FEWEST_POINTS:
+            ways = self.own_vertices[i][0] - head
+            middle = np.median(self.own_vertices[i][0], axis=0) - head
+            length = np.linalg.norm(middle)
+            if length > 1e-9:
+                return head + middle / length * float(np.percentile(ways @ (middle / length), 95))
+        if len(merged):
+            distance = np.linalg.norm(merged - head, axis=1)
+            far = int(np.argmax(distance))
+            if distance[far] > 1e-9 and (reach <= 0.0 or distance[far] <= 1.5 * reach):
+                return merged[far]
+        length = float(np.linalg.norm(tail - head))
+        if reach <= 0.0 or plausible(length, reach, extent(self.heads)):
+            return tail
+        return head + ((tail - head) / length if length > 1e-9 else self.rotations[bone][:, 1]) * 0.5 * reach
 
     def plan(self) -> BodyPlan:
         """A shape for each body, made smaller where strangers overlap."""
@@ -215,7 +240,7 @@ class _Planner:
             return shape
         settings = {"weights": weights, **self.fit_settings}
         shape = self._fitted(i, shape, points, settings)
-        kind, carried = self.kinds[self.bones[i]], np.flatnonzero(self.owner == i)
+        kind, carried = self.kinds[i], np.flatnonzero(self.owner == i)
         # A body in the mirror plane, whose parts would have to mirror, becomes a compound by hand only.
         may_split = kind == COMPOUND or (kind == "AUTO" and self.twins[i] != i)
         if self.own_vertices[i] is None or len(carried) < 2 or not may_split:
@@ -224,28 +249,25 @@ class _Planner:
         trees = list(self.below[carried[1:]])
         return fitting.split(shape, points, weights, held_by, trees, forced=kind == COMPOUND, **self.fit_settings)
 
-    def _wanted(self, i) -> str:
-        """The kind that a shape is fitted as; a compound begins as one shape."""
-        kind = self.kinds[self.bones[i]]
-        return "AUTO" if kind == COMPOUND else kind
-
     def _from_joints(self, i, has_vertices) -> Shape:
         """A limb from its joint to its end, as thick as its depth in the skeleton lets expect; a box at a fork."""
         bone = self.bones[i]
         below = float(self.depth[bone] - self.depth[self.bones].min())
         radius = self.size * max(RADIUS_MIN, RADIUS_AT_ROOT - RADIUS_PER_DEPTH * below**1.1)
-        if len(self.children[i]) > 1 and (self.kinds[bone] == "AUTO" or has_vertices):
+        if len(self.children[i]) > 1 and (self.kinds[i] == "AUTO" or has_vertices):
             return fork(self.heads[bone], np.array(self.children[i]), self.rotations[bone], radius)
         smallest = self.fit_settings["smallest"]
-        return limb(self.heads[bone], self.ends[i], self.rotations[bone], radius, self._wanted(i), smallest)
+        return limb(self.heads[bone], self.ends[i], self.rotations[bone], radius, self.fit_kinds[i], smallest)
 
     def _fitted(self, i, shape, points, settings) -> Shape:
         """The shape fitted to vertices along the limb."""
         along = shape.axes if self.twins[i] != i else _in_plane(shape.axes, self.normal)
-        shape = fitting.fit(points, along, self._wanted(i), **settings)
+        shape = fitting.fit(points, along, self.fit_kinds[i], **settings)
         # Where no single limb gives the direction, a box along the armature's own axes may fit better.
         if len(self.children[i]) != 1 and shape.kind == BOX:
-            upright = fitting.fit(points, _nearest_turn(np.eye(3), along), BOX, **settings)
+            z = int(np.argmax(np.abs(along[:, 2])))  # the one nearest to the limb
+            turn = frame(np.eye(3)[z] * (np.sign(along[z, 2]) or 1.0), np.eye(3))
+            upright = fitting.fit(points, turn, BOX, **settings)
             shape = upright if upright.volume() < UPRIGHT_WINS * shape.volume() else shape
         return shape
 
@@ -258,17 +280,6 @@ def _joined(parents) -> np.ndarray:
     return (result | result.T)[:-1, :-1]
 
 
-def _mirrored_too(vertices, twins, normal, offset):
-    """Vertices and weights of every body with the mirror images of its twin's, so that both get the same shape."""
-    result = list(vertices)
-    for i, twin in enumerate(twins):
-        if twin >= 0 and vertices[twin] is not None:
-            points, weights = vertices[twin]
-            both = [*filter(None, [vertices[i]]), (mirror.reflect(points, normal, offset), weights)]
-            result[i] = tuple(map(np.concatenate, zip(*both, strict=True)))
-    return result
-
-
 def _in_plane(axes, normal):
     """The frame of a body in the mirror plane: its z in the plane or across it, another axis across it."""
     z = axes[:, 2]
@@ -277,13 +288,6 @@ def _in_plane(axes, normal):
     z = z - normal * (z @ normal)
     z /= np.linalg.norm(z)
     return np.stack([normal, np.cross(z, normal), z], axis=1)
-
-
-def _nearest_turn(axes, wanted):
-    """The armature's axes [3, 3] in the order in which their z and x lie nearest to a frame's."""
-    match = axes.T @ wanted
-    z = int(np.argmax(np.abs(match[:, 2])))
-    return frame(axes[:, z] * (np.sign(match[z, 2]) or 1.0), axes)
 
 
 # ---- one tree -------------------------------------------------------------------------------------------------------
@@ -353,37 +357,10 @@ def distance_to_parent(bone, heads, parents):
     return next((distance for distance in above if distance > 1e-9), 0.0)
 
 
-def end_of(bone, children, merged, heads, tails, rotations, parents, vertices) -> np.ndarray:
-    """The far end of a limb: the child joint; else the mesh, the merged bones, the drawn tail, the parent."""
-    head = heads[bone]
-    if children:
-        return np.mean(children, axis=0)
-    reach = distance_to_parent(bone, heads, parents)
-    if vertices is not None and len(vertices) >= FEWEST_POINTS:
-        middle = np.median(vertices, axis=0) - head
-        length = np.linalg.norm(middle)
-        if length > 1e-9:
-            along = (vertices - head) @ (middle / length)
-            return head + middle / length * float(np.percentile(along, 95))
-    drawn = tails[bone] - head
-    length = float(np.linalg.norm(drawn))
-    if len(merged):
-        distance = np.linalg.norm(merged - head, axis=1)
-        far = int(np.argmax(distance))
-        if distance[far] > 1e-9 and (reach <= 0.0 or distance[far] <= 1.5 * reach):
-            return merged[far]
-    if reach <= 0.0 or plausible(length, reach, extent(heads)):
-        return tails[bone]
-    direction = drawn / length if length > 1e-9 else rotations[bone][:, 1]
-    return head + direction * 0.5 * reach
-
-
 def frame(z, bone_rotation):
     """A rotation with the given z; x follows the bone's x, or its z where the limb lies along x."""
     z = z / np.linalg.norm(z)
-    x = bone_rotation[:, 0]
-    if abs(x @ z) > 0.9:
-        x = bone_rotation[:, 2]
+    x = bone_rotation[:, 2 if abs(bone_rotation[:, 0] @ z) > 0.9 else 0]
     x = x - z * (x @ z)
     x /= np.linalg.norm(x)
     return np.stack([x, np.cross(z, x), z], axis=1)
@@ -418,10 +395,7 @@ def fork(head, children, bone_rotation, radius) -> Shape:
     _u, size, directions = np.linalg.svd(lateral, full_matrices=False)
     axes = frame(z, bone_rotation)
     if size[0] > 0.1 * radius:
-        x = directions[0] - z * (directions[0] @ z)
-        x /= np.linalg.norm(x)
-        x = x if x @ axes[:, 0] >= 0.0 else -x
-        axes = np.stack([x, np.cross(z, x), z], axis=1)
+        axes = frame(z, directions.T if directions[0] @ axes[:, 0] >= 0.0 else -directions.T)
     local = points @ axes
     low, high = local.min(axis=0), local.max(axis=0)
     half = np.maximum((high - low) / 2.0 * 0.9, [0.8 * radius, 0.6 * radius, 0.5 * radius])

@@ -28,8 +28,6 @@ FULL_RATE = 160.0  # [1/s] at weight 1; measured: from 240 to 480 steps a second
 MAX_ERROR_PER_SECOND = np.radians(60.0) * 24.0  # [rad/s] fastest way back of a strong servo
 # [rad] farthest a target runs ahead of its body: well inside the 90 degrees where the servo's three axes degenerate
 MAX_ERROR, FARTHEST = np.radians(60.0), np.radians(75.0)
-
-
 DRAG_RATIO = 0.15  # damping ratio of a soft body's swing about where its load holds it
 CALM_SPEED, CALM_AFTER, CALM_DRAG = 0.06, 0.3, 2.5  # of a body's own speed, [s], [1/s]
 SUPPORTED, MOST_BORNE = 0.5, 3.0  # weights that are borne: enough to lie; a blow of a contact counts as no more

@@ -100,9 +100,8 @@ def joint_motor(relative, before, target, last, weight, frequency, damping_ratio
         inertia: tensors of what the joints carry [k, 3, 3], in the parent's joint frame [kg m^2].
     """
     own = quaternion.to_rotation_vector(quaternion.multiply(target, quaternion.conjugate(before))) / seconds
-    if last is None:
-        velocity = own
-    else:
+    velocity = own
+    if last is not None:
         then, acceleration = last
         mean = quaternion.to_rotation_vector(quaternion.multiply(relative, quaternion.conjugate(then))) / seconds
         # Blender shows where bodies are and not how fast: exact where nothing but the motor pushed.
@@ -133,7 +132,6 @@ class Spring(Law):
 
     identifier, label = "SPRING", "Spring"
     description = "Damped springs between the bodies and their places in the animation"
-    constraint = "SPRING2"
     parameters = FREQUENCY, DAMPING_RATIO
     first_frame_differs = True
 

@@ -189,8 +189,7 @@ def plan_cone(lower, upper) -> list[ConstraintSpec]:
 def _choose_turns(ratio, usable, half_axes, most: int) -> list[int]:
     """Steps by which the Empties are turned, the first being the one that also limits the twist."""
     # Along the ellipse's axes the twist is exact, so the first Empty prefers them, the wider swing as longitude.
-    wide_z = max(half_axes[2:]) > max(half_axes[:2])
-    aligned = [_QUARTER, 0] if wide_z else [0, _QUARTER]
+    aligned = [_QUARTER, 0] if max(half_axes[2:]) > max(half_axes[:2]) else [0, _QUARTER]
     firsts = [i for i in aligned if usable[i]][:1]
     if not firsts:
         firsts = [int(i) for i in np.flatnonzero(usable)[:: _QUARTER // 4]] or aligned[:1]
@@ -209,10 +208,8 @@ def _choose_turns(ratio, usable, half_axes, most: int) -> list[int]:
 
 
 def _starts(ratio: np.ndarray, first: int, count: int) -> list[list[int]]:
-    if count == 1:
-        return [[first]]
-    if count == 2:
-        return [[first, -1]]
+    if count < 3:
+        return [[first, -1][:count]]
     if count == 3:
         # Every pair, exactly: [turns, turns, directions] is small enough with every second turn and direction.
         with_first = np.minimum(ratio, ratio[first])[::2, ::2]
@@ -226,7 +223,7 @@ def _starts(ratio: np.ndarray, first: int, count: int) -> list[list[int]]:
 def _descend(ratio: np.ndarray, start: list[int]) -> tuple[list[int], float]:
     """Improves all turns but the first, one at a time, until none gets better; -1 means not chosen yet."""
     turns = list(start)
-    worst = math.inf
+    worst = math.inf if len(turns) > 1 else float(ratio[turns[0]].max())
     for _ in range(6):
         before = worst
         for k in range(1, len(turns)):
@@ -236,16 +233,12 @@ def _descend(ratio: np.ndarray, start: list[int]) -> tuple[list[int], float]:
             if turns[k] < 0 or rows[best] < rows[turns[k]] - 1e-9:
                 turns[k] = best
             worst = float(rows[turns[k]])
-        if len(turns) == 1:
-            return turns, float(ratio[turns[0]].max())
         if worst >= before - 1e-9:
             break
     return turns, worst
 
 
-def _specs(
-    turns: list[int], asked, target, thickness, cosines, twist_min: float, twist_max: float
-) -> list[ConstraintSpec]:
+def _specs(turns: list[int], asked, target, thickness, cosines, twist_min, twist_max) -> list[ConstraintSpec]:
     steps = np.array([[(t + d) % _STEPS for d in _CUT_DIRECTIONS] for t in turns])
     cosines = cosines[steps.ravel()]
     # The inner limit lies as far inside the target as the outer one outside it.
@@ -255,8 +248,7 @@ def _specs(
         longitude, latitude = _cut_bounds(inner, cosines)
         usable = (latitude.reshape(-1, 4)[:, 2:] <= LATITUDE_MAX + 1e-6).all(axis=1)
         by_longitude, by_latitude = _cut_radii(longitude, latitude, cosines)
-        radii = np.where((np.arange(len(cosines)) % 4 < 2)[:, None], by_longitude, by_latitude)
-        radii = radii.reshape(-1, 4, _STEPS)
+        radii = np.where((np.arange(len(cosines)) % 4 < 2)[:, None], by_longitude, by_latitude).reshape(-1, 4, _STEPS)
         radii[~usable, :2] = math.pi
         outer = radii.min(axis=(0, 1))
         narrow = target < LATITUDE_MAX + 1e-6
@@ -268,16 +260,15 @@ def _specs(
     specs = []
     for k in range(len(turns)):
         bound = np.where(np.arange(4) < 2, longitude[4 * k : 4 * k + 4], latitude[4 * k : 4 * k + 4])
-        others = np.delete(radii.reshape(-1, 4, _STEPS), k, axis=0).min(axis=(0, 1), initial=math.pi)
+        # A latitude never exceeds 90 degrees: a bound beyond it leaves that side free.
+        bound[2:] = np.where(bound[2:] > LATITUDE_MAX + 1e-6, math.radians(100.0), bound[2:])
+        others = np.delete(radii, k, axis=0).min(axis=(0, 1), initial=math.pi)
         axes: list[Limits] = []
         for pair in (slice(0, 2), slice(2, 4)):
             other_pair = slice(2, 4) if pair.start == 0 else slice(0, 2)
             rest = np.minimum(others, radii[k, other_pair].min(axis=0))
             binding = (radii[k, pair].min(axis=0) < rest - 1e-5).any() or (k == 0 and pair.start == 0)
             free = (pair.start == 0 and not usable[k]) or not binding
-            if pair.start == 2:
-                # A latitude never exceeds 90 degrees: a bound beyond it leaves that side free.
-                bound[2:] = np.where(bound[2:] > LATITUDE_MAX + 1e-6, math.radians(100.0), bound[2:])
             axes.append(None if free else (-float(bound[pair][1]), float(bound[pair][0])))
         twist = range_or_free(float(twist_min), float(twist_max)) if k == 0 and usable[0] else None
         turn = turns[k] * (2.0 * math.pi / _STEPS)
@@ -329,14 +320,11 @@ def _lets_through(specs, rotations) -> bool:
     for spec in specs:
         angles = measured_angles([spec.rotation], rotations)[0]
         allowed = np.ones(len(rotations), dtype=bool)
-        for axis in (0, 1):
-            limit = spec.angular_limits[axis]
+        for axis, limit in enumerate(spec.angular_limits[:2]):
             if limit is not None:
                 allowed &= (angles[:, axis] >= limit[0]) & (angles[:, axis] <= limit[1])
         rotations = rotations[allowed]
-        if not len(rotations):
-            return False
-    return True
+    return len(rotations) > 0
 
 
 # ---- wide enough for poses ------------------------------------------------------------------------------------------
@@ -349,22 +337,16 @@ def opened(specs: list[ConstraintSpec], r_rel, margin: float) -> list[Constraint
     angles = measured_angles([spec.rotation for spec in specs], r_rel)
     result = []
     for spec, low, high in zip(specs, angles.min(axis=1), angles.max(axis=1), strict=True):
-        if spec.type != "GENERIC":
-            result.append(spec)
-            continue
-        if max(-low[1], high[1]) > SINGULAR:
-            result.append(replace(spec, angular_limits=(None, None, None)))
-            continue
-        bounds = []
-        for axis, limit in enumerate(spec.angular_limits):
+        bounds = list(spec.angular_limits) if max(-low[1], high[1]) <= SINGULAR else [None] * 3
+        for axis, limit in enumerate(bounds):
             if limit is not None and (low[axis] < limit[0] or high[axis] > limit[1]):
                 limit = min(limit[0], float(low[axis]) - margin), max(limit[1], float(high[axis]) + margin)
                 if axis == 1:
                     limit = max(limit[0], -math.pi / 2.0), min(limit[1], math.pi / 2.0)
                 elif limit[0] < -math.pi or limit[1] > math.pi:
                     limit = None
-            bounds.append(limit)
-        result.append(replace(spec, angular_limits=tuple(bounds)))
+            bounds[axis] = limit
+        result.append(replace(spec, angular_limits=tuple(bounds)) if spec.type == "GENERIC" else spec)
     return result
 
 

@@ -42,8 +42,7 @@ def checked_limits(limit_min, limit_max) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(f"limits must be finite, got {lower.tolist()} and {upper.tolist()}")
     if (lower > upper).any():
         i = int(np.argmax(lower > upper))
-        values = f"{lower[i]:g} > {upper[i]:g} rad for {'XYZ'[i]}"
-        raise ValueError(f"limit_min must not exceed limit_max, got {values}")
+        raise ValueError(f"limit_min must not exceed limit_max, got {lower[i]:g} > {upper[i]:g} rad for {'XYZ'[i]}")
     return lower, upper
 
 
@@ -64,7 +63,7 @@ def half_axes_of(lower, upper) -> np.ndarray:
 
 
 def ellipse_radius(half_axes: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """Largest swing [rad] about (cos direction, 0, sin direction) of a cone with `half_axes_of` its limits."""
+    """Largest swing [rad] about (cos direction, 0, sin direction) of a cone with `half_axes_of` its limits [4, ..]."""
     axes = np.maximum(half_axes, 1e-12)
     x, z = np.cos(direction), np.sin(direction)
     return 1.0 / np.hypot(x / np.where(x >= 0, axes[0], axes[1]), z / np.where(z >= 0, axes[2], axes[3]))

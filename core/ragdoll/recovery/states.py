@@ -118,22 +118,20 @@ class State:
 
     def values(self) -> tuple:
         """The state as eight numbers, for recording."""
-        flags = (self.armed, self.woken, self.held)
-        return (float(STATES.index(self.phase)), self.clock, self.progress, self.blend, *map(float, flags), self.shock)
+        phase, *rest = vars(self).values()
+        return (float(STATES.index(phase)), *map(float, rest))
 
     @staticmethod
     def from_values(values) -> "State":
         """A recorded state."""
-        phase, clock, progress, blend, armed, woken, held, shock = (float(value) for value in values)
-        return State(STATES[round(phase)], clock, progress, blend, bool(armed), bool(woken), bool(held), shock)
+        phase, clock, progress, blend, *flags, shock = map(float, values)
+        return State(STATES[round(phase)], clock, progress, blend, *map(bool, flags), shock)
 
 
 def checked(settings: Settings, name: str = "Recovery") -> None:
     """Refuse settings that make no sense. Raises RagdollError, which names the object and the setting."""
     for key, value in vars(settings).items():
-        if isinstance(value, str | bool):
-            continue
-        if not (math.isfinite(value) and value >= 0.0):
+        if not isinstance(value, str | bool) and not (math.isfinite(value) and value >= 0.0):
             raise RagdollError(f"{name}: {key} must be a number that is not negative, got {value:g}")
 
 
@@ -172,16 +170,7 @@ def arranged(events: Sequence[Event], first: float, last: float) -> tuple[list, 
     return [kept[frame] for frame in sorted(kept)], notes
 
 
-def step(
-    settings: Settings,
-    state: State,
-    motion: Motion,
-    begin: float,
-    end: float,
-    fps: float,
-    events: Sequence[Event] = (),
-    name: str = "",
-) -> State:
+def step(settings: Settings, state: State, motion: Motion, begin, end, fps, events=(), name: str = "") -> State:
     """The state at time `end` from that at `begin` [s]; the time of frame F is F / fps.
 
     `motion` is that over this span, but for its impulse. Of the events, arranged ones, those after `begin` up to `end`
@@ -197,9 +186,7 @@ def step(
     for event in events:
         moment = event.frame / fps
         if begin < moment <= end:
-            state = _elapsed(settings, state, motion, moment - now)
-            now = moment
-            state = _forced(state, event)
+            state, now = _forced(_elapsed(settings, state, motion, moment - now), event), moment
     return struck(settings, _elapsed(settings, state, motion, end - now), motion)
 
 
@@ -224,8 +211,7 @@ def struck(settings: Settings, state: State, motion: Motion) -> State:
     least = settings.knock_out_speed * scale
     hard = hit and not caught and 0.0 < least <= state.shock
     most = settings.knock_out_distance * motion.size / HEIGHT
-    if state.phase == ACTIVE:
-        hard = hard or 0.0 < least <= motion.blow
+    hard |= state.phase == ACTIVE and 0.0 < least <= motion.blow
     if state.phase == ACTIVE and most > 0.0:
         hard = hard or (state.armed and motion.distance >= most)
         state = replace(state, armed=state.armed or motion.distance < NEAR * most)
@@ -233,9 +219,7 @@ def struck(settings: Settings, state: State, motion: Motion) -> State:
         return replace(_entered(state, LIMP), woken=True)
     if hit and state.phase in (ANIMATED, BLENDING):
         return replace(_entered(state, ACTIVE), woken=True)
-    if hit and state.phase == ACTIVE:
-        return replace(state, woken=True, clock=0.0)
-    return state
+    return replace(state, woken=True, clock=0.0) if hit and state.phase == ACTIVE else state
 
 
 def speed_scale(size: float, gravity: float) -> float:

@@ -77,13 +77,9 @@ class Moving:
     @staticmethod
     def from_frames(positions, rotations, before_positions, before_rotations, seconds: float) -> "Moving":
         """From two frames: here and `seconds` before, with the mean velocities between."""
-        turned = quaternion.multiply(rotations, quaternion.conjugate(before_rotations))
-        return Moving(
-            np.asarray(positions, dtype=float),
-            np.asarray(rotations, dtype=float),
-            (np.asarray(positions, dtype=float) - before_positions) / seconds,
-            quaternion.to_rotation_vector(turned) / seconds,
-        )
+        positions, rotations = np.asarray(positions, dtype=float), np.asarray(rotations, dtype=float)
+        spins = quaternion.to_rotation_vector(quaternion.multiply(rotations, quaternion.conjugate(before_rotations)))
+        return Moving(positions, rotations, (positions - before_positions) / seconds, spins / seconds)
 
 
 def transition(old: Moving, new: Moving, duration) -> Transition:
@@ -207,9 +203,7 @@ class Landmarks:
 
     def trunk_of(self, matrices: np.ndarray) -> Trunk | None:
         """The trunk in a pose [n, 4, 4], world; None where the anatomy is not known."""
-        if self.trunk is None:
-            return None
-        return trunk(*matrices[[self.pelvis, *self.trunk], :3, 3])
+        return trunk(*matrices[[self.pelvis, *self.trunk], :3, 3]) if self.trunk is not None else None
 
     def face(self, matrices: np.ndarray) -> str:
         """FACE_UP or FACE_DOWN in a pose [n, 4, 4], world: whether the chest points above the horizon or below.

@@ -39,14 +39,10 @@ RETURNS = (
 class ActiveRagdollBalance(bpy.types.PropertyGroup):
     """How a character that stands on two legs keeps its balance."""
 
-    enabled: flag(
-        "Balance", "Hits and pushes move the hip, and steps catch it; what no step catches is a knock-out",
-        needs=STACK,
-    )
-    strength: share(
-        "Strength", "How far its steps reach: 1 as a man's who is awake, less as a drunk's; at 0 every push fells it",
-        keyed=True, needs=STACK_VALUE,
-    )
+    enabled: flag("Balance", "Hits and pushes move the hip, and steps catch it; what no step catches is a knock-out",
+        needs=STACK)
+    strength: share("Strength", "How far its steps reach: 1 as a man's who is awake, less as a drunk's; at 0 every "
+        "push fells it", keyed=True, needs=STACK_VALUE)
     return_to_path: choice("Afterwards", RETURNS, "SHIFT", "Where the character goes when it has caught itself, or got "
         "up by a plan")
     return_steps: whole("Steps", "In which it is back, more where they would be long", 4, min=1, max=100)
@@ -59,7 +55,7 @@ def figure_of(obj, rig: Rig) -> Figure:
     """The bones that balance moves. Raises RagdollError, naming the character, where it has not just two legs."""
     anatomy = anatomy_of(obj)
     feet = legs_of(obj)
-    side = {obj.data.bones[i].name: anatomy.sides[i] for i in range(len(anatomy.sides))}
+    side = dict(zip(obj.data.bones.keys(), anatomy.sides, strict=True))
     pair = [[name for name in feet if side[name] == which] for which in (LEFT, RIGHT)]
     if anatomy.kind == QUADRUPED or [len(names) for names in pair] != [1, 1]:
         raise RagdollError(
@@ -201,13 +197,11 @@ class Balance(Step):
 
 
 def _animation(obj, reader, frame: int) -> tuple:
-    """World matrix and bone matrices of a character's own animation at any frame.
-
-    All characters of the scene are read at once, because evaluating the hidden scene takes longest.
-    """
+    """World matrix and bone matrices of a character's own animation at any frame."""
     known = STATE.gaits.setdefault(obj.name, {})
     if frame not in known:
         hidden = reader.scene.active_ragdoll.source
+        # All characters of the scene are read at once, because evaluating the hidden scene takes longest.
         others = [o for o in armatures(reader.scene.objects) if o.active_ragdoll.balance.enabled]
         others = [other for other in others if other.active_ragdoll.source]
         for coming in range(frame, frame + CHUNK):

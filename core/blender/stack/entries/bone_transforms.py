@@ -1,4 +1,4 @@
-"""Transform bone: bones that are moved, turned or scaled; and what other entries that move bones share with it."""
+"""Transform bone: bones that are moved, turned or scaled."""
 
 import bpy
 from mathutils import Euler
@@ -34,15 +34,6 @@ def is_held(obj, bone: str) -> bool:
     return found.use_connect and found.parent is not None
 
 
-def note(name: str, what: str, held: list) -> str:
-    """What an entry leaves out because of bones that are connected; empty where there are none."""
-    if not held:
-        return ""
-    names = " and ".join(f'"{bone}"' for bone in held)
-    are = "is" if len(held) == 1 else "are"
-    return f"{name}: it cannot {what}, as {names} {are} connected to the parent (Bone > Relations > Connected)"
-
-
 # Declarations are read as tables.
 # fmt: off
 
@@ -71,29 +62,29 @@ class Step(ItemStep):
     """One bone."""
 
     def make(self, rig, item):
-        bone = rig.bone(self.name, item.bone)
-        held = [item.bone] if item.translation_mode != IGNORE and is_held(self.obj, item.bone) else []
+        name, bone = self.name, item.bone
+        row = rig.bone(name, bone)
+        held = item.translation_mode != IGNORE and is_held(self.obj, bone)
         kinds = [f"{what}_{kind}" for what in ("translation", "rotation", "scale") for kind in ("mode", "space")]
         chosen = {name: getattr(item, name) for name in kinds} | ({"translation_mode": IGNORE} if held else {})
-        self.solver = TransformBone(rig, bone, self.name, **chosen)
-        self.note = note(self.name, "move", held)
+        self.solver = TransformBone(rig, row, name, **chosen)
+        if held:
+            self.note = f'{name}: it cannot move, as "{bone}" is connected to the parent (Bone > Relations > Connected)'
 
     def read(self, reader, _pose) -> Inputs | None:
         now, solver = self.now(reader), self.solver
-        weight = now.weight
-        if weight <= 0.0:
+        if now.weight <= 0.0:
             return None
         solver.translation = now.translation[:]
         solver.rotation = Euler(now.rotation).to_quaternion()[:]
         solver.scale = now.scale[:]
-        return Inputs(weight=weight, world=reader.world)
+        return Inputs(weight=now.weight, world=reader.world)
 
 
 class BoneTransforms(ListKind):
     """Bones that are moved, turned or scaled"""
 
-    identifier, label, place, panel_place = "BONE_TRANSFORMS", "Transform Bone", 30, 4
-    icon = "OBJECT_ORIGIN"
+    identifier, label, icon, place, panel_place = "BONE_TRANSFORMS", "Transform Bone", "OBJECT_ORIGIN", 30, 4
     items, active, group = "bone_transforms", "active_bone_transform", ActiveRagdollBoneTransform
     title, description = "Transform bone", "A bone that is moved, turned or scaled"
     step = Step

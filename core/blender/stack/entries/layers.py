@@ -12,6 +12,9 @@ from ...settings.lists import ActionChoice, Named, an_object, choice, flag, item
 from ..blend_spaces import FromSettings
 from . import Kind
 
+# Declarations are read as tables.
+# fmt: off
+
 SOURCES = (
     ("CLIP", "Clip", "An action, played"),
     ("POSE", "Pose", "One frame of an action, such as a pose asset, or several of them with weights"),
@@ -53,16 +56,10 @@ METHODS = (
 )
 SYNC = (
     ("NORMALIZED", "By Length", "All clips are the same share of their length through"),
-    (
-        "MARKERS",
-        "By Markers",
-        "All clips come to the same markers together: pose markers of the actions, else the feet's contacts",
-    ),
+    ("MARKERS", "By Markers", "All clips come to the same markers together: pose markers of the actions, else the "
+        "feet's contacts"),
 )
 
-
-# Declarations are read as tables.
-# fmt: off
 
 class ActiveRagdollBoneName(bpy.types.PropertyGroup):
     """A bone of a mask."""
@@ -85,8 +82,8 @@ class ActiveRagdollLayer(ActionChoice, lists.Playback, lists.BasePose, Named, bp
     name: named("For messages", "Layer", "layers")
     enabled: flag("Enabled", "The layer acts", True)
     solo: flag("Solo", "While any layer is solo, only those act")
-    source: choice("Source", "What the layer plays", SOURCES, "CLIP")
-    mode: choice("Mode", "How it changes the pose below", MODES, "OVERRIDE")
+    source: choice("Source", SOURCES, "CLIP", "What the layer plays")
+    mode: choice("Mode", MODES, "OVERRIDE", "How it changes the pose below")
     weight: share("Weight", "0 is the pose below, 1 the layer wholly")
     start: number("Start", "Frame at which the clip begins", 1.0, precision=1)
     sync_with: text("In Phase With", "Blend space whose phase the clip follows; empty: it goes by its own time",
@@ -96,19 +93,18 @@ class ActiveRagdollLayer(ActionChoice, lists.Playback, lists.BasePose, Named, bp
     frame: number("Frame", "Frame of the action that is the pose", 1.0, precision=1)
     poses: items(ActiveRagdollPose, "pose_index")
     pose_index: row()
-    several: choice("Several Poses", "What becomes of more than one pose", SEVERAL, "NORMALIZE")
+    several: choice("Several Poses", SEVERAL, "NORMALIZE", "What becomes of more than one pose")
     blend_space: text("Blend Space", "Name of the blend space", refers="blend_spaces")
 
-    mask: choice("Mask", "Which bones the layer acts on", MASKS, "ALL")
+    mask: choice("Mask", MASKS, "ALL", "Which bones the layer acts on")
     mask_bones: items(ActiveRagdollBoneName, "mask_bone_index")
     mask_bone_index: row()
     mask_children: flag("With Children", "What hangs on the bones is included", True)
     mask_falloff: whole("Falloff", "Bones over which the mask rises to its full value", 0, min=0, soft_max=6)
     mask_collection: text("Bone Collection", "Bone collection of the armature")
-    mask_roles: choice("Roles", "Parts of the body",
-        [(role, role.replace("_", " ").title(), "", 1 << i) for i, role in enumerate(ROLES)],
-        {"SPINE", "CHEST", "NECK", "HEAD"}, options={"ENUM_FLAG"})
-    mask_side: choice("Side", "Of the parts that come in pairs", SIDES, "ANY")
+    mask_roles: choice("Roles", [(role, role.replace("_", " ").title(), "", 1 << i) for i, role in enumerate(ROLES)],
+        {"SPINE", "CHEST", "NECK", "HEAD"}, "Parts of the body", options={"ENUM_FLAG"})
+    mask_side: choice("Side", SIDES, "ANY", "Of the parts that come in pairs")
     mask_invert: flag("Invert", "All other bones")
 
 
@@ -118,7 +114,7 @@ class ActiveRagdollSample(ActionChoice, lists.BasePose, bpy.types.PropertyGroup)
     x: number("X", "Place on the first axis", precision=2)
     y: number("Y", "Place on the second axis", precision=2)
     speed: number("Speed", "Seconds of the clip per second; negative: backwards", 1.0, soft_min=-4.0, soft_max=4.0)
-    additive: choice("Additive", "What the sample holds", lists.ADDITIVE, "NONE")
+    additive: choice("Additive", lists.ADDITIVE, "NONE", "What the sample holds")
     single: flag("One Frame", "Only one frame of the action, as of a pose")
     frame: number("Frame", "That frame", 1.0, precision=1)
 
@@ -129,10 +125,10 @@ class ActiveRagdollAxis(bpy.types.PropertyGroup):
     name: text("Name", "For the picture and for messages", "Speed")
     minimum: number("Minimum", "Lower end", 0.0, precision=2)
     maximum: number("Maximum", "Upper end", 1.0, precision=2)
-    ends: choice("Ends", "What inputs beyond the ends do", ENDS, "CLAMP")
+    ends: choice("Ends", ENDS, "CLAMP", "What inputs beyond the ends do")
     grid: whole("Grid", "Divisions that samples can be snapped to", 4, min=1, soft_max=20)
-    input: choice("Input", "Where the point comes from", INPUTS, "VALUE")
-    value: number("Value", "The input; key it, or drive it by any property", keyed=True, precision=2)
+    input: choice("Input", INPUTS, "VALUE", "Where the point comes from")
+    value: number("Value", "The input; key it, or drive it by any property", keyed=True, precision=2, needs=STACK)
     smoothing: number("Smoothing", "Lag of the input; 63 % of a step are done after it", min=0.0, soft_max=2.0,
         unit="TIME_ABSOLUTE")
     preview: number("Preview", "The point while Preview is on", precision=2, needs=STACK)
@@ -142,13 +138,13 @@ class ActiveRagdollBlendSpace(Named, bpy.types.PropertyGroup):
     """A blend space."""
 
     name: named("By which layers and states refer to it", "Blend Space", "blend_spaces")
-    dimensions: choice("Dimensions", "One axis or two", DIMENSIONS, "1D")
-    method: choice("Method", "How samples in a plane blend", METHODS, "TRIANGLES")
+    dimensions: choice("Dimensions", DIMENSIONS, "1D", "One axis or two")
+    method: choice("Method", METHODS, "TRIANGLES", "How samples in a plane blend")
     x: settings(ActiveRagdollAxis)
     y: settings(ActiveRagdollAxis)
     samples: items(ActiveRagdollSample, "sample_index")
     sample_index: row()
-    sync: choice("Sync", "How clips of different lengths keep in phase", SYNC, "NORMALIZED")
+    sync: choice("Sync", SYNC, "NORMALIZED", "How clips of different lengths keep in phase")
     measured_object: an_object("Measured", "What speed and direction are measured of; empty: the character",
         update=lists.remembers("measured_object", "measured_name"))
     measured_name: record(str, of=CHOSEN)
@@ -274,7 +270,7 @@ def _of_collection(layer, library) -> np.ndarray:
     collection = library.obj.data.collections_all.get(layer.mask_collection)
     if collection is None:
         raise RagdollError(f'there is no bone collection "{layer.mask_collection}"')
-    bones = [bone.name for bone in getattr(collection, "bones_recursive", collection.bones)]
+    bones = [bone.name for bone in collection.bones_recursive]
     if not bones:
         raise RagdollError(f'the bone collection "{layer.mask_collection}" has no bones')
     return mask_from_bones(library.rig.skeleton, bones, children=layer.mask_children, depth=layer.mask_falloff)

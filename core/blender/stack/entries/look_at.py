@@ -1,7 +1,4 @@
-"""Look-at: chains of bones that look at a target.
-
-What can be keyed is on the object: `active_ragdoll.look_at[0].weight`.
-"""
+"""Look-at: chains of bones that look at a target."""
 
 import math
 

@@ -4,8 +4,8 @@ import bpy
 
 from ....errors import RagdollError
 from ....motion.stack import Inputs, LocalPose, Rig, Step
-from ...rig import clips
 from ...run import records
+from ...runtime import STATE
 from . import Kind
 
 NAME = "Recovery"
@@ -14,11 +14,10 @@ NAME = "Recovery"
 class Elsewhere(Step):
     """Moves the character's animation, or a get-up action, to the place given by the passage of the frame."""
 
-    def __init__(self, obj, rig: Rig) -> None:
-        self.obj, self.rig = obj, rig
-        self.name = NAME
-        self._clips = {}
-        self._now = None
+    name = NAME
+
+    def __init__(self, obj) -> None:
+        self.obj, self._now = obj, None
 
     def read(self, reader, pose: LocalPose) -> Inputs | None:
         """Find the passage of the frame; note the pose that comes in, because a passage may begin here."""
@@ -44,13 +43,10 @@ class Elsewhere(Step):
 
     def clip(self, action: str, fps: float):
         """A get-up action as a clip. Raises RagdollError, naming it, when it is gone or does not fit."""
-        key = action, fps
-        if key not in self._clips:
-            found = bpy.data.actions.get(action)
-            if found is None:
-                raise RagdollError(f"{NAME}: the get-up action '{action}' of '{self.obj.name}' was deleted")
-            self._clips[key] = clips.sample_action(found, self.obj, fps=fps)
-        return self._clips[key]
+        found = bpy.data.actions.get(action)
+        if found is None:
+            raise RagdollError(f"{NAME}: the get-up action '{action}' of '{self.obj.name}' was deleted")
+        return STATE.clips.get(found, self.obj, fps=fps)
 
 
 class Recovery(Kind):
@@ -64,7 +60,7 @@ class Recovery(Kind):
 
     def steps(self, obj, rig):
         if obj.active_ragdoll.recovery.enabled:
-            yield NAME, lambda: Elsewhere(obj, rig)
+            yield NAME, lambda: Elsewhere(obj)
 
 
 KIND = Recovery()

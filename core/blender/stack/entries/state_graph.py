@@ -8,25 +8,22 @@ from ....errors import RagdollError
 from ....motion.graph import ClipSource, Condition, Graph, GraphInputs, GraphPlayer, SpaceSource, State, Transition
 from ...run.records import readings
 from ...settings.declare import SHOT, STACK, record, row, settings
-from ...settings.lists import KEYED, ActionChoice, Named, Playback, choice, flag, items, named, number, share, text
+from ...settings.lists import ActionChoice, Named, Playback, choice, flag, items, named, number, share, text
 from ..blend_spaces import FromSettings, Mover, states_of
 from . import Kind
+
+# Declarations are read as tables.
+# fmt: off
 
 KINDS = (("FLOAT", "Number", "A number"), ("BOOL", "On or Off", "Counts as 1 and 0"))
 READS = (
     ("VALUE", "Value", "The value beside, which can be keyed and driven by any property"),
     ("SPEED", "Speed", "Measured: how fast the character's animation moves over the ground [m/s]"),
-    (
-        "RAGDOLL_STATE",
-        "Ragdoll State",
-        "Of the ragdoll after the last frame: 0 animated, 1 active, 2 limp, 3 settling, 4 recovering, 5 blending",
-    ),
+    ("RAGDOLL_STATE", "Ragdoll State", "Of the ragdoll after the last frame: 0 animated, 1 active, 2 limp, 3 settling, "
+        "4 recovering, 5 blending"),
     ("RAGDOLL_SPEED", "Ragdoll Speed", "How fast the simulated body moved over the last frame [m/s]"),
-    (
-        "RAGDOLL_HIT",
-        "Ragdoll Hit",
-        "The largest speed that anything gave a body over the last frame, beyond gravity and its animation [m/s]",
-    ),
+    ("RAGDOLL_HIT", "Ragdoll Hit", "The largest speed that anything gave a body over the last frame, beyond gravity "
+        "and its animation [m/s]"),
     ("RAGDOLL_CONTACT", "Ragdoll Contact", "1 while a body (of the bone beside, or any) touches something else"),
 )
 STATE_SOURCES = (
@@ -44,17 +41,14 @@ COMPARE = (
 )
 
 
-# Declarations are read as tables.
-# fmt: off
-
 class ActiveRagdollParameter(Named, bpy.types.PropertyGroup):
     """A value that conditions ask for."""
 
     name: named("By which conditions refer to it", "speed", "graph.parameters")
-    kind: choice("Kind", "A number, or on and off", KINDS, "FLOAT")
-    read: choice("Read", "Where the value comes from", READS, "VALUE")
-    value: number("Value", "Key it, or drive it by any property", keyed=True)
-    on: flag("On", "Key it, or drive it by any property", needs=STACK, **KEYED)
+    kind: choice("Kind", KINDS, "FLOAT", "A number, or on and off")
+    read: choice("Read", READS, "VALUE", "Where the value comes from")
+    value: number("Value", "Key it, or drive it by any property", keyed=True, needs=STACK)
+    on: flag("On", "Key it, or drive it by any property", keyed=True, needs=STACK)
     bone: text("Bone", "Bone whose body's contact counts; empty: any")
 
 
@@ -62,7 +56,7 @@ class ActiveRagdollGraphState(ActionChoice, Playback, Named, bpy.types.PropertyG
     """A state and what it plays."""
 
     name: named("By which transitions refer to it", "State", "graph.states")
-    source: choice("Source", "What the state plays", STATE_SOURCES, "CLIP")
+    source: choice("Source", STATE_SOURCES, "CLIP", "What the state plays")
     blend_space: text("Blend Space", "Name of the blend space", refers="blend_spaces")
 
 
@@ -71,7 +65,7 @@ class ActiveRagdollCondition(bpy.types.PropertyGroup):
 
     parameter: text("Parameter", "A parameter, time_in_state [s] or phase [cycles of the clip]",
         refers="graph.parameters")
-    compare: choice("Compare", "How", COMPARE, ">")
+    compare: choice("Compare", COMPARE, ">", "How")
     value: number("Value", "On and off are 1 and 0", 0.5)
 
 
@@ -140,8 +134,7 @@ class StateGraph(FromSettings, GraphPlayer):
 
     def read(self, reader, _pose) -> GraphInputs:
         """The inputs of the graph at the coming frame."""
-        live = reader.settings.graph
-        contacts = self._contacts
+        live, contacts = reader.settings.graph, self._contacts
         given = {} if contacts is None else readings(self._obj, contacts, reader.scene, reader.frame)
         parameters = {}
         for own in live.parameters:

@@ -73,21 +73,19 @@ class Step(ItemStep):
 
     def read(self, reader, _pose) -> Inputs | None:
         now = self.now(reader)
-        weight = now.weight
-        if weight <= 0.0:
+        if now.weight <= 0.0:
             return None
         own, places = self.item, {what: getattr(now, f"{what}_location")[:] for what in _ENDS}
         for what in (what for what in _ENDS if self._given[what]):
             bone = getattr(own, f"{what}_target_bone")
             places[what] = reader.point(f"{self.name}, {what}", getattr(own, what), bone)
-        return Inputs(weight=weight, world=reader.world, target=places["effector"], pole=places["pole"])
+        return Inputs(weight=now.weight, world=reader.world, target=places["effector"], pole=places["pole"])
 
 
 class TwoBoneIKs(ListKind):
     """Limbs whose ends are brought to effectors"""
 
-    identifier, label, place, panel_place = "TWO_BONE_IK", "Two-bone IK", 40, 3
-    icon = "CON_KINEMATIC"
+    identifier, label, icon, place, panel_place = "TWO_BONE_IK", "Two-bone IK", "CON_KINEMATIC", 40, 3
     items, active, group = "two_bone_ik", "active_two_bone_ik", ActiveRagdollTwoBoneIK
     title, description = "Two-bone IK", "A limb whose end is brought to an effector"
     shown = ("end_bone", "weight")
