@@ -319,11 +319,6 @@ def begin_editing(obj) -> None:
         obj.data.pose_position = "REST"
     settings.collection.hide_viewport = settings.bodies.hide_viewport = False
     _show_for_editing(obj, True)
-    pieces = pieces_by_body(settings)
-    for part in settings.parts:
-        part.body.hide_select = False
-        if part.body in pieces:  # its wires would stay behind when a piece is moved
-            part.body.display_type = "BOUNDS"
 
 
 def end_editing(obj) -> None:
@@ -336,24 +331,23 @@ def end_editing(obj) -> None:
         settings.scene.rigidbody_world.enabled = bool(before["enabled"])
     if obj.data.library is None:
         obj.data.pose_position = before["pose"]
-    for part in settings.parts:
-        if part.body is not None:
-            part.body.hide_select, part.body.display_type = True, "WIRE"
     _show_for_editing(obj, False)
     del settings.bodies[EDITING]
 
 
 def _show_for_editing(obj, editing: bool) -> None:
     """Show a character's bodies and their pieces while they are edited, even if helpers are hidden."""
-    settings = obj.active_ragdoll
-    outer = settings.scene.collection
-    pieces = [piece for its in pieces_by_body(settings).values() for piece in its]
+    settings, by_body = obj.active_ragdoll, pieces_by_body(obj.active_ragdoll)
+    outer, bodies = settings.scene.collection, [part.body for part in settings.parts if part.body is not None]
+    pieces = [piece for its in by_body.values() for piece in its]
     for things, held in (([settings.bodies], outer.children), (pieces, outer.objects)):
         for thing in things:
             if editing != (thing.name in held):
                 (held.link if editing else held.unlink)(thing)
-    for piece in pieces:
-        piece.hide_select = not editing
+    for each in (*pieces, *bodies):
+        each.hide_select = not editing
+    for body in bodies:  # a compound's wires would stay behind when a piece is moved
+        body.display_type = "BOUNDS" if editing and body in by_body else "WIRE"
 
 
 # ---- measuring ----------------------------------------------------------------------------------------------------

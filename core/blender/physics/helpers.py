@@ -115,12 +115,11 @@ def copy_locally(owner, names, target, constraint_name: str) -> None:
             continue
         first = copy is None
         copy = constrain(owner.pose.bones[name], "COPY_TRANSFORMS", constraint_name, copy)
+        copy.subtarget = name
         if first:
             copy.owner_space = copy.target_space = "LOCAL"
             if constraint_name == source.CONSTRAINT_NAME:
                 copy.influence = owner.active_ragdoll.physics_blend
-        copy.subtarget = name
-        if first:
             copy.target = target
 
 

@@ -217,7 +217,6 @@ def replace(scene) -> None:
     for (group, _names), values in zip(_settings(scene.rigidbody_world), kept, strict=True):
         for name, value in values:
             setattr(group, name, value)
-    STATE.live_worlds.discard(scene.name)
     STATE.unstepped[scene.name] = scene.frame_current
 
 
@@ -233,14 +232,14 @@ def halt(scene) -> None:
 
     Replacing it renews the copies of some joints, which must not go before their bodies in versions before 4.3.
     """
+    STATE.live_worlds.discard(scene.name)
     if STATE.unstepped.get(scene.name) == scene.frame_current:
-        STATE.live_worlds.discard(scene.name)
-    elif not IS_42 or not any(o.active_ragdoll.is_ragdoll for o in scene.objects):
+        return
+    if not IS_42 or not any(o.active_ragdoll.is_ragdoll for o in scene.objects):
         replace(scene)
     else:  # its cache ends where it begins, until the next first frame sets its range
         scene.rigidbody_world.point_cache.frame_end = scene.rigidbody_world.point_cache.frame_start
         STATE.halted_worlds.add(scene.name)
-        STATE.live_worlds.discard(scene.name)
 
 
 def has_lost_members(scene) -> bool:
