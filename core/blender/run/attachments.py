@@ -125,9 +125,7 @@ def stated_place(own: Attached, place, body) -> np.ndarray:
     """Where the body should be [4, 4]; for a POINT, where its point should be, with the target's orientation."""
     if own.kind == FIXED:
         return place @ own.offset @ own.part
-    result = np.array(place, dtype=float)
-    result[:3, 3] = (place @ own.offset)[:3, 3]
-    return result
+    return affine(place[:3, :3], (place @ own.offset)[:3, 3])
 
 
 def point_of(own: Attached, body) -> np.ndarray:
@@ -173,9 +171,20 @@ class Attachments(Effect):
         self.all: list[Attached] = []
         parts = [part for character in run.characters for part in character.obj.active_ragdoll.parts]
         rows = {part.body.name: row for row, part in enumerate(parts)}
-        for character in run.characters:
-            if not character.obj.active_ragdoll.muted:
-                self.all += _attachments_of(character, scene, rows)
+        for character in (character for character in run.characters if not character.obj.active_ragdoll.muted):
+            found = []
+            for number, item in enumerate(character.obj.active_ragdoll.attachments):
+                try:
+                    found.append(Attached(character, number, item, scene, rows))
+                except RagdollError as error:
+                    STATE.warn(character.name, str(error))
+            triples = _ensure_helpers(character.obj, scene, [(own.body, own.other) for own in found])
+            for own, (*joints, holder) in zip(found, triples, strict=True):
+                own.joints, own.holder = tuple(joints), holder
+                if holder is not None:
+                    own.other = holder
+                    world_reader.follow(character.obj, own.target)
+            self.all += found
 
     def before_joints(self, run, scene, bind) -> None:
         """Switch all constraints off, put the holders at their targets; the hidden scene stands at the first frame."""
@@ -199,9 +208,7 @@ class Attachments(Effect):
             return
         attached = np.zeros(len(run.masses), dtype=bool)
         factor = np.ones((2, len(run.masses)))  # of rotation and translation weights
-        for own in self.all:
-            if own.trouble:
-                continue
+        for own in (own for own in self.all if not own.trouble):
             try:
                 _step(run, own, scene, seconds, substeps)
             except RagdollError as error:
@@ -223,22 +230,6 @@ class Attachments(Effect):
         for own in self.all:
             with suppress(ReferenceError):  # a helper was deleted
                 _let_go(run, own)
-
-
-def _attachments_of(character, scene, rows: dict) -> list[Attached]:
-    found = []
-    for number, item in enumerate(character.obj.active_ragdoll.attachments):
-        try:
-            found.append(Attached(character, number, item, scene, rows))
-        except RagdollError as error:
-            STATE.warn(character.name, str(error))
-    triples = _ensure_helpers(character.obj, scene, [(a.body, a.other) for a in found])
-    for own, (*joints, holder) in zip(found, triples, strict=True):
-        own.joints, own.holder = tuple(joints), holder
-        if holder is not None:
-            own.other = holder
-            world_reader.follow(character.obj, own.target)
-    return found
 
 
 def _joints(run):
@@ -282,8 +273,7 @@ def _step(run, own: Attached, scene, seconds: float, substeps: int) -> None:
             return  # the last limits stay
     gains = _gains(run, own, scene, settings.max_force, seconds, substeps, body, now)
     if own.grip is None:
-        frame = np.array(now, dtype=float)
-        frame[:3, 3] = point_of(own, body)
+        frame = affine(now[:3, :3], point_of(own, body))
         own.grip = np.linalg.inv(now) @ (body if own.kind == FIXED else frame)
         _join(run, own, frame, gains)
     elif settings.max_force > 0.0 or own.capped:
