@@ -42,10 +42,8 @@ def assign_layers(scene) -> list[str]:
                 body.collision_collections = wanted
         if slot >= overlap.CHARACTERS:
             most = overlap.CHARACTERS
-            notes.append(
-                f"'{obj.name}' and '{without[slot - most].name}' meet only with some of their bodies: "
-                f"Blender's layers let {most} characters without self-collision meet in full"
-            )
+            text = f"'{obj.name}' and '{without[slot - most].name}' meet only with some of their bodies"
+            notes.append(f"{text}: Blender's layers let {most} characters without self-collision meet in full")
     for other, layers in _others(scene, characters, wide) if without else ():
         if SAVED not in other:
             other[SAVED] = [int(flag) for flag in layers]

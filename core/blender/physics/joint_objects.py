@@ -82,10 +82,8 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
     if fights:
         worst, name = max(fights)
         others = f" and {len(fights) - 1} more" if len(fights) > 1 else ""
-        notes.append(
-            f"the animation exceeds the limits of {name}{others} by up to {np.degrees(worst):.0f} deg: "
-            "Check Limits lists them and can widen them"
-        )
+        text = f"the animation exceeds the limits of {name}{others} by up to {np.degrees(worst):.0f} deg"
+        notes.append(f"{text}: Check Limits lists them and can widen them")
     return animated
 
 

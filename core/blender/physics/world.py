@@ -100,10 +100,8 @@ def refuse_user_bake(scene) -> None:
     """Raise RagdollError if the user has baked the rigid body cache: it is never dropped without asking."""
     world = scene.rigidbody_world
     if world is not None and world.point_cache.is_baked and not scene.active_ragdoll.cache_is_ours:
-        raise RagdollError(
-            f"The rigid body cache of scene '{scene.name}' is baked: delete the bake first "
-            "(Scene properties > Rigid Body World > Cache)"
-        )
+        what = f"The rigid body cache of scene '{scene.name}' is baked"
+        raise RagdollError(f"{what}: delete the bake first (Scene properties > Rigid Body World > Cache)")
 
 
 def check_steps(scene) -> None:

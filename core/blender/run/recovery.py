@@ -119,16 +119,12 @@ class Recovery:
             own = self.character.obj.active_ragdoll.recovery
             self.events, _notes = effect_settings.events_of(own, *world.shot_range(scene))
 
-    # ---- poses that a passage begins from ----
-
     def note_shown(self, frame: int, graph) -> None:
         """Note the pose that the character shows after the frame, if a passage may begin from it."""
         if self.character.motion is None or self.state.phase not in (states.LIMP, states.SETTLING):
             return
         matrices = pose_matrices(self.character.obj.evaluated_get(graph))
         self._shown[frame] = matrices[self.character.motion.rig.skeleton.to_level]
-
-    # ---- one frame ----
 
     def begin(self, run, scene, frame: int) -> None:
         """At the first frame: a hit that acts in the coming step may change the state."""

@@ -335,9 +335,8 @@ def check_members(scene, characters) -> None:
     bodies, joints = (set(c.all_objects) if c is not None else set() for c in (own.collection, own.constraints))
     for obj in characters:
         if at_frame.animates(obj, "hide_viewport"):
-            raise RagdollError(
-                f"The visibility of '{obj.name}' in viewports is animated: animate that of its meshes instead"
-            )
+            what = f"The visibility of '{obj.name}' in viewports is animated"
+            raise RagdollError(f"{what}: animate that of its meshes instead")
         settings = obj.active_ragdoll
         for kind, what, needed, members in (
             ("collection", "body", [body for part in settings.parts for body in (part.body, part.target)], bodies),
@@ -362,9 +361,8 @@ def check_evaluated(run: Run, scene) -> None:
         needed = settings.bodies, settings.targets, world.collection, world.constraints
         for collection, named in zip(needed, (outer, outer, *needed[2:]), strict=True):
             if not collection.evaluated_get(run.graph).is_evaluated:
-                raise RagdollError(
-                    f"The collection '{named.name}' is excluded from the view layer: include it (it may be hidden)"
-                )
+                what = f"The collection '{named.name}' is excluded from the view layer"
+                raise RagdollError(f"{what}: include it (it may be hidden)")
         evaluated = character.source.evaluated_get(run.source_graph)
         check_scale(character.obj, np.array(evaluated.matrix_world, dtype=float))
         if left:
@@ -382,13 +380,9 @@ def check_size(character, place: np.ndarray, frame: int, by_hand: bool = False) 
     """
     size, built = math.hypot(*place[:3, 0].tolist()), character.built_scale
     if abs(size - built) > UNIFORM_TOLERANCE * built:
-        raise RagdollError(
-            f"'{character.name}' has the scale {size:.4g} at frame {frame}, but its bodies were built at {built:.4g}: "
-            "build the ragdoll anew, and do not scale it within a shot"
-        )
+        what = f"'{character.name}' has the scale {size:.4g} at frame {frame}, but its bodies were built at {built:.4g}"
+        raise RagdollError(f"{what}: build the ragdoll anew, and do not scale it within a shot")
     now, then = (character.obj.scale.length, character.source.scale.length) if by_hand else (0.0, 0.0)
     if abs(now - then) > UNIFORM_TOLERANCE * then:
-        raise RagdollError(
-            f"'{character.name}' was scaled by {now / then:.4g} before frame {frame}: scale it back, or build the "
-            "ragdoll anew"
-        )
+        what = f"'{character.name}' was scaled by {now / then:.4g} before frame {frame}"
+        raise RagdollError(f"{what}: scale it back, or build the ragdoll anew")

@@ -84,10 +84,8 @@ def go_to(scene, frame: int) -> None:
         STATE.interrupted = False
         raise KeyboardInterrupt
     if scene.frame_current != frame and scene.name not in STATE.messages:
-        raise RagdollError(
-            f"Frame {frame} of scene '{scene.name}' could not be shown: a handler of another extension has gone to "
-            f"frame {scene.frame_current}"
-        )
+        what = f"Frame {frame} of scene '{scene.name}' could not be shown"
+        raise RagdollError(f"{what}: a handler of another extension has gone to frame {scene.frame_current}")
 
 
 def _checked(scene, run, frame: int):
