@@ -459,6 +459,5 @@ def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
 
 def _leads(constraint) -> bool:
     """Whether a constraint is the rig's and gives more than a limit."""
-    return not (
-        constraint.mute or constraint.name.startswith(source.CONSTRAINT_NAME) or constraint.type == "LIMIT_ROTATION"
-    )
+    ours = constraint.name.startswith(source.CONSTRAINT_NAME)
+    return not (constraint.mute or ours or constraint.type == "LIMIT_ROTATION")

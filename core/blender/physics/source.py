@@ -262,14 +262,9 @@ def signature(obj) -> tuple:
     parts = [obj.parent.name if obj.parent else "", obj.parent_type, obj.parent_bone, obj.rotation_mode]
     if data is not None:
         slot = getattr(data, "action_slot", None)
-        parts += [
-            data.action.name if data.action else "",
-            slot.identifier if slot else "",
-            data.action_blend_type,
-            round(data.action_influence, 6),
-            data.use_nla,
-            *(_driver_signature(curve, obj) for curve in data.drivers),
-        ]
+        named = data.action.name if data.action else "", slot.identifier if slot else ""
+        parts += [*named, data.action_blend_type, round(data.action_influence, 6), data.use_nla]
+        parts += [_driver_signature(curve, obj) for curve in data.drivers]
         for track in data.nla_tracks:
             parts.append((track.name, track.mute, track.is_solo))
             for strip in track.strips:

@@ -164,8 +164,6 @@ SETTLING = 3  # frames after the reach time in which the rest of a stated offset
 class Attachments(Effect):
     """The attachments of all characters of a run."""
 
-    name = "attachments"
-
     def __init__(self, run, scene) -> None:
         """Read the settings and make sure that there are helpers for them."""
         self.all: list[Attached] = []

@@ -149,8 +149,6 @@ def _hitter_of(own: CharacterHits, bone: str, point, kind: int) -> Hitter | None
 class Hits(Effect):
     """The hits and explosions of all characters of a run."""
 
-    name = "hits"
-
     def __init__(self, run, scene) -> None:
         """Make sure that there is an impulse spring wherever a hit acts."""
         self.by_name: dict[str, CharacterHits] = {}

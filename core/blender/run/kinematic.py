@@ -15,8 +15,6 @@ DURATION = 0.25  # [s] of the blend into the animation
 class LimitRescue(Effect):
     """The effect that leads bodies back to their animation whose joints were thrown over their limits."""
 
-    name = "limit rescue"
-
     def __init__(self, run, scene) -> None:
         count = len(run.masses)
         self.kinematic = np.zeros(count, dtype=bool)  # bodies on their way back
@@ -95,8 +93,6 @@ class LimitRescue(Effect):
 
 class KinematicBlend(Effect):
     """The effect that blends bodies whose mode has become KINEMATIC from their own motion into their animation."""
-
-    name = "kinematic blend"
 
     def __init__(self, run, scene) -> None:
         count = len(run.masses)

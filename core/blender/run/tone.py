@@ -112,14 +112,12 @@ class Falling:
 class Tone(Effect):
     """The muscle tone of a run's characters while they are limp; recovery comes before it."""
 
-    name = "tone"
-
     def __init__(self, run, scene) -> None:
         self._falling: dict[str, Falling] = {}
 
     def observe(self, run, scene, seconds: float) -> None:
         """Let each character that is limp fall on."""
-        for name, own in run.effect("recovery").by_name.items():
+        for name, own in run.effect("Recoveries").by_name.items():
             wanted = own.settings.tone > 0.0 and own.state.phase in (states.LIMP, states.SETTLING)
             has_motors = run.joint_drives is not None and len(run.joint_drives.of(own.character)) > 0
             if wanted and not has_motors:
