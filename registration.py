@@ -47,8 +47,7 @@ def manual_map() -> tuple[str, tuple]:
     for cls in _classes:
         name = getattr(cls, "bl_idname", "")
         if issubclass(cls, bpy.types.Operator):
-            found.append((f"bpy.ops.{name}", name))
-            found += [(f"bpy.types.{cls.__name__.lower()}.*", name)]
+            found += [(f"bpy.ops.{name}", name), (f"bpy.types.{cls.__name__.lower()}.*", name)]
         elif issubclass(cls, bpy.types.PropertyGroup | bpy.types.AddonPreferences):
             owner = cls.__name__.lower()
             names = [f"{owner}.{p.identifier}" for p in cls.bl_rna.properties if p.is_runtime]

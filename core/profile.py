@@ -424,12 +424,9 @@ def _change(source: Entry, target: Entry) -> np.ndarray | None:
 
 def mirrored_content(entry: Entry, target: Entry | None = None) -> Entry:
     """An entry with what it says mirrored for the bone of another entry, its own by default."""
-    rotation = entry.joint_in_anatomy
-    return replace(
-        entry,
-        settings=mirrored_settings(entry.settings, _change(entry, target or entry)),
-        joint_in_anatomy=None if rotation is None else tuple(mirrored_rotation(rotation)),
-    )
+    settings = mirrored_settings(entry.settings, _change(entry, target or entry))
+    rotation = entry.joint_in_anatomy and tuple(mirrored_rotation(entry.joint_in_anatomy))
+    return replace(entry, settings=settings, joint_in_anatomy=rotation)
 
 
 def mirrored(profile: Profile, how: str = SWAP) -> Profile:

@@ -269,7 +269,7 @@ def shortest_arc(u: ArrayLike, v: ArrayLike) -> np.ndarray:
 
 
 def angle_between(a: ArrayLike, b: ArrayLike) -> np.ndarray:
-    """Angle [...] in radians, 0..pi, of the rotation from a to b; accurate for tiny angles, unlike an arccos."""
+    """Angle [...] in radians, 0..pi, from a to b, of any lengths; accurate for tiny angles, unlike an arccos."""
     difference = multiply(conjugate(a), b)
     return 2 * np.arctan2(_length(difference[..., 1:]), np.abs(difference[..., 0]))
 

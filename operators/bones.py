@@ -132,8 +132,7 @@ class ACTIVE_RAGDOLL_OT_edit_bodies(OnRagdoll, bpy.types.Operator):
             obj.select_set(True)
             return f"Kept the edits of {named(edited)}" if edited else "No body was edited"
         body_objects.begin_editing(obj)
-        bone = interface.active_bone(obj)
-        part = built.part_of(obj, bone.name) if bone is not None else None
+        part = built.part_of(obj, getattr(interface.active_bone(obj), "name", ""))
         if part is not None and part.body.visible_get():  # that of the active bone is ready to be moved
             for other in context.selected_objects:
                 other.select_set(False)
@@ -159,8 +158,7 @@ class ACTIVE_RAGDOLL_OT_weight_preset(Unbaked, bpy.types.Operator):
 
     def act(self, context, _obj):
         found = [obj for obj in interface.characters(context) if not obj.active_ragdoll.muted]
-        names = [name for obj in found for name in bone_tools.apply_weight_preset(obj, self.preset, self.side)]
-        return _changed(names)
+        return _changed([n for obj in found for n in bone_tools.apply_weight_preset(obj, self.preset, self.side)])
 
 
 class ACTIVE_RAGDOLL_OT_copy_weights(Unbaked, bpy.types.Operator, label="To Selected Characters"):
@@ -190,10 +188,9 @@ class ACTIVE_RAGDOLL_OT_spread_weights(BoneOperator, bpy.types.Operator):
     reach: number("Reach", "Bones away from which nothing changes any more", 4.0, min=0.1, soft_max=20.0)
 
     def draw(self, _context):
-        layout = self.layout
-        layout.use_property_split = True
+        self.layout.use_property_split = True
         names = {"SET": ("value",), "CHAIN": ("value", "end"), "DOWN": ("value", "reach"), "UP": ("value", "reach")}
-        interface.props(layout, self, "mode", "kind", *names.get(self.mode, ()))
+        interface.props(self.layout, self, "mode", "kind", *names.get(self.mode, ()))
 
     def act(self, _context, obj):
         bone, how = interface.active_bone(obj).name, (self.mode, self.kind, self.value, self.end, self.reach)
@@ -221,7 +218,7 @@ class ACTIVE_RAGDOLL_OT_drag_weights(BoneOperator, bpy.types.Operator, label="Sl
     def modal(self, context, event):
         """Each move counts from the weights that were there before the drag."""
         if event.type == "MOUSEMOVE":
-            self._restore()
+            bone_tools.write_weights(self._obj, self._before)
             self.change = max(min((event.mouse_x - self._start) / TRAVEL, 1.0), -1.0)
             bone_tools.move_weights(self._obj, self._names, self.change, self.kind)
             if context.area is not None:
@@ -230,13 +227,10 @@ class ACTIVE_RAGDOLL_OT_drag_weights(BoneOperator, bpy.types.Operator, label="Sl
         elif event.type in {"LEFTMOUSE", "RET"} and event.value == "PRESS":
             return leave_modal(context, {"FINISHED"})
         elif event.type in {"ESC", "RIGHTMOUSE"}:
-            self._restore()
+            bone_tools.write_weights(self._obj, self._before)
             return leave_modal(context, {"CANCELLED"})
         return {"RUNNING_MODAL"}
 
     def cancel(self, context):
         """Blender itself ends the operator."""
         leave_modal(context, {"CANCELLED"})
-
-    def _restore(self):
-        bone_tools.write_weights(self._obj, self._before)

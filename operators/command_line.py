@@ -115,13 +115,8 @@ def _parser() -> _Parser:
             add("--bones", choices=BONES, help="which bones get a body (DEFORM); a ragdoll is then built anew")
             add("--output", type=Path, metavar="OUT.blend", help="save the file there; without it nothing is saved")
         if call is _bake:
-            add(
-                "--frames",
-                nargs=2,
-                type=FRAME,
-                metavar=("A", "B"),
-                help="what is baked (the shot); the simulation begins where the shot does",
-            )
+            text = "what is baked (the shot); the simulation begins where the shot does"
+            add("--frames", nargs=2, type=FRAME, metavar=("A", "B"), help=text)
             farm.add_choice(sub)
             add("--rotation", type=WEIGHT, metavar="W", help="rotation weight, 0 to 1")
             add("--translation", type=WEIGHT, metavar="W", help="translation weight, 0 to 1")
@@ -130,14 +125,8 @@ def _parser() -> _Parser:
             for parameter in drives.parameters():
                 name, shown, text = parameter.option
                 add(f"--{name}", type=float, metavar=shown, help=text, dest=parameter.setting)
-            add(
-                "--hit",
-                nargs=5,
-                action="append",
-                default=[],
-                metavar=("BONE", "FRAME", "X", "Y", "Z"),
-                help="an impulse [N s] on the middle of a bone's body at a frame; may be given more than once",
-            )
+            text = "an impulse [N s] on the middle of a bone's body at a frame; may be given more than once"
+            add("--hit", nargs=5, action="append", default=[], metavar=("BONE", "FRAME", "X", "Y", "Z"), help=text)
         add("--report", type=Path, metavar="OUT.json", help=f"write {report} there")
     farm.add_commands(commands)
     return parser
@@ -161,7 +150,13 @@ def _bake(options) -> None:
     first, last = options.frames or shot
     # Before building, which looks at the animation of the shot.
     choose_range(scene, min(shot[0], first), max(shot[1], last))
-    _choose_drive(obj, options)
+    given = {"drive": options.drive, "drive_space": options.space}
+    for parameter in drives.parameters():
+        value = given[parameter.setting] = getattr(options, parameter.setting)
+        if value is not None:
+            parameter.check(f"'{obj.name}'", value)
+    for name, value in given.items():  # before building, which makes what the drive needs
+        _set(obj, name, value)
     built = _ragdoll_of(obj, scene, options)
     _set(obj, "rotation_weight", options.rotation)
     _set(obj, "translation_weight", options.translation)
@@ -181,18 +176,6 @@ def _bake(options) -> None:
     figures = reports.figures_of(obj, scene, built) | {"frames": [first, last]} | report
     reports.save(options.output)
     _report(options, figures | ({"controls": carried} if carried else {}) | {"diagnosis": diagnosis})
-
-
-def _choose_drive(obj, options) -> None:
-    """Set the drive and its parameters; before building, which makes what the drive needs."""
-    given = {parameter: getattr(options, parameter.setting) for parameter in drives.parameters()}
-    for parameter, value in given.items():
-        if value is not None:
-            parameter.check(f"'{obj.name}'", value)
-    _set(obj, "drive", options.drive)
-    _set(obj, "drive_space", options.space)
-    for parameter, value in given.items():
-        _set(obj, parameter.setting, value)
 
 
 def _set(obj, name: str, value) -> None:
@@ -240,7 +223,7 @@ def _info(options) -> None:
             motion = "action '{}', frames {:.6g} to {:.6g}".format(action.name, *action.frame_range)
         if settings.is_ragdoll:
             weights = f"weights {settings.rotation_weight:.3g}/{settings.translation_weight:.3g}"
-            counts = f"{len(settings.parts)} bodies, {reports.joints(settings)} joints"
+            counts = f"{len(settings.parts)} bodies, {sum(bool(part.parent) for part in settings.parts)} joints"
             ragdoll = f"ragdoll {settings.state}, {counts}, {weights}"
         print(f"armature '{obj.name}': {len(obj.data.bones)} bones, {motion}, {ragdoll}")
         if settings.is_ragdoll:
@@ -308,11 +291,9 @@ def _check_outputs(options) -> None:
         return
     for name, suffix in (("output", ".blend"), ("report", ".json")):
         path = getattr(options, name, None)
-        if path is None:
-            continue
-        if path.suffix.lower() != suffix:
+        if path is not None and path.suffix.lower() != suffix:
             raise UsageError(f"'{path}' does not end in {suffix}")
-        if not path.resolve().parent.is_dir():
+        if path is not None and not path.resolve().parent.is_dir():
             raise RagdollError(f"{path}: there is no folder {path.resolve().parent}")
 
 
@@ -321,9 +302,8 @@ def _diagnosis(obj, scene) -> list[dict]:
     found = diagnose.diagnose(obj, scene)
     for finding in found:
         print(f"{finding.severity.lower()}: {finding.text}. {finding.remedy}")
-    return [
-        {key: getattr(f, key) for key in ("kind", "severity", "bones", "text", "remedy", "operator")} for f in found
-    ]
+    keys = "kind", "severity", "bones", "text", "remedy", "operator"
+    return [{key: getattr(finding, key) for key in keys} for finding in found]
 
 
 def _report(options, figures: dict) -> None:

@@ -27,11 +27,6 @@ class RemoveOperator(OnRagdoll):
         lists.remove_item(attrgetter(group)(obj), name)
 
 
-def _bone_or_active(obj, name: str) -> str:
-    bone = None if name else interface.active_bone(obj)
-    return bone.name if bone is not None else name
-
-
 # ---- hits and explosions --------------------------------------------------------------------------------------------
 class ACTIVE_RAGDOLL_OT_add_hit(OnRagdoll, bpy.types.Operator):
     """Hit a bone's body at a frame; without values the active bone at the current frame"""
@@ -48,7 +43,7 @@ class ACTIVE_RAGDOLL_OT_add_hit(OnRagdoll, bpy.types.Operator):
         scene = interface.scene_of(obj, context)
         if not self.properties.is_property_set("frame"):
             self.frame = scene.frame_current
-        self.bone = _bone_or_active(obj, self.bone)
+        self.bone = self.bone or getattr(interface.active_bone(obj), "name", "")
         values = {"space": self.space, "duration": self.duration}
         self.warn(effects.add_hit(obj, scene, self.bone, self.frame, self.impulse[:], self.point[:], **values))
 
@@ -83,9 +78,8 @@ class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator, label="Draw Hi
     def invoke(self, context, _event):
         self._place = None
         context.window.cursor_modal_set("CROSSHAIR")
-        context.workspace.status_text_set(
-            translated("Press on the character and drag. Ctrl: into the view. Esc: cancel")
-        )
+        text = translated("Press on the character and drag. Ctrl: into the view. Esc: cancel")
+        context.workspace.status_text_set(text)
         context.window_manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
 
@@ -157,7 +151,7 @@ class ACTIVE_RAGDOLL_OT_add_attachment(OnRagdoll, bpy.types.Operator):
             target = bpy.data.objects.get(self.target)
             if target is None:
                 raise RagdollError(f"There is no object '{self.target}'")
-        effects.attach(obj, _bone_or_active(obj, self.bone), target)
+        effects.attach(obj, self.bone or getattr(interface.active_bone(obj), "name", ""), target)
 
 
 class ACTIVE_RAGDOLL_OT_remove_attachment(
@@ -203,10 +197,8 @@ class ACTIVE_RAGDOLL_OT_add_recovery_event(OnRagdoll, bpy.types.Operator, label=
     frame: whole("Frame", "0 takes the current frame", options={"SKIP_SAVE"})
 
     def act(self, context, obj):
-        group = obj.active_ragdoll.recovery
-        event = lists.add_item(group, "events")
-        event.frame = self.frame or context.scene.frame_current
-        event.phase = self.phase
+        event = lists.add_item(obj.active_ragdoll.recovery, "events")
+        event.frame, event.phase = self.frame or context.scene.frame_current, self.phase
 
 
 class ACTIVE_RAGDOLL_OT_remove_recovery_event(

@@ -25,7 +25,6 @@ from . import reports
 TEMPLATE = "active_ragdoll.template.json"
 PARAMETERS = "active_ragdoll.parameters.json"  # a template cannot name a folder outside its own
 TASKS = 1024  # the specification's bound on the values of a task parameter
-INSTALL = ["--command", "extension", "install-file", "--repo", "user_default", "--enable", "{{Param.Extension}}"]
 COMMAND = ["--background", "--command", "active_ragdoll"]
 RESULT = "{{Param.Output}}/{{Task.Param.Name}}"
 # Frames that are there are not rendered again.
@@ -33,6 +32,7 @@ RENDER = ["--background", f"{RESULT}.blend", "--python-exit-code", "1", "--pytho
 RENDER += ["import bpy; bpy.context.scene.render.use_overwrite = False", "--render-output", f"{RESULT}/####"]
 RENDER += ["--frame-start", "{{Task.Param.First}}", "--frame-end", "{{Task.Param.Last}}", "--render-anim"]
 ROOT = Path(__file__).resolve().parents[1]
+FARM = ROOT / "presets" / "farm"
 
 
 def add_commands(commands) -> None:
@@ -129,8 +129,7 @@ def write_job(options) -> None:
     """`farm`: write the extension's zip, the template and Flamenco's job type into the output folder."""
     if options.chunk and not options.render:
         options.refuse("--chunk divides what is rendered: it needs --render")
-    shots = _shots(options.shots)
-    project = _project(shots, options.project)
+    shots, project = _shots(options.shots, options.project)
     names = [shot.relative_to(project).with_suffix("").as_posix() for shot in shots]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise RagdollError(f"{project / twice}: two shots of this name would be written to one file")
@@ -143,12 +142,13 @@ def write_job(options) -> None:
     path.write_text(json.dumps(job, indent=2) + "\n", encoding="utf-8")
     values = folder / PARAMETERS
     values.write_text(json.dumps({"Project": str(project), "Output": str(folder)}, indent=2) + "\n", encoding="utf-8")
-    (folder / "flamenco.js").write_bytes((ROOT / "presets" / "farm" / "flamenco.js").read_bytes())
+    (folder / "flamenco.js").write_bytes((FARM / "flamenco.js").read_bytes())
     print(f"{len(shots)} shots: {path}")
     print(f"run it here: openjd run {path} --step Report --run-dependencies -p file://{values}")
 
 
-def _shots(given: list) -> list[Path]:
+def _shots(given: list, folder: Path | None) -> tuple[list[Path], Path]:
+    """The shots, and the folder of the project, that holds all of them and what they link to."""
     shots = [path.resolve() for path in given]
     for path in shots:
         if path.suffix.lower() != ".blend":
@@ -157,19 +157,14 @@ def _shots(given: list) -> list[Path]:
             raise RagdollError(f"{path}: there is no such file")
     if len(shots) > TASKS:
         raise RagdollError(f"{len(shots)} shots are too many for one job, which takes {TASKS}: write several jobs")
-    return shots
-
-
-def _project(shots: list[Path], given: Path | None) -> Path:
-    """The folder that holds all shots, and what they link to."""
     try:
-        project = given.resolve() if given else Path(os.path.commonpath([shot.parent for shot in shots]))
+        project = folder.resolve() if folder else Path(os.path.commonpath([shot.parent for shot in shots]))
     except ValueError:
         raise RagdollError("The shots are on several drives: write a job for each") from None
     for shot in shots:
         if not shot.is_relative_to(project):
             raise RagdollError(f"{shot}: is not in the project's folder {project}")
-    return project
+    return shots, project
 
 
 def _zip(folder: Path) -> Path:
@@ -195,10 +190,8 @@ def _frames(shots: list[Path], chunk: int | None) -> list[tuple[int, int, int]]:
             raise RagdollError(f"{shot}: scene '{scene.name}' has no camera to render with")
         size = chunk or scene.frame_end - scene.frame_start + 1
         size = math.ceil(size / scene.frame_step) * scene.frame_step  # so that each begins at a frame of the whole
-        result += [
-            (number, first, min(first + size - 1, scene.frame_end))
-            for first in range(scene.frame_start, scene.frame_end + 1, size)
-        ]
+        firsts = range(scene.frame_start, scene.frame_end + 1, size)
+        result += [(number, first, min(first + size - 1, scene.frame_end)) for first in firsts]
     if len(result) > TASKS:
         raise RagdollError(f"{len(result)} pieces to render are too many for one job, which takes {TASKS}: use --chunk")
     return result
@@ -222,38 +215,16 @@ def template(names: list, suffixes: list, archive: str, kind: str, frames: list,
         steps.append(_step("Render", RENDER, ["Simulate"], **pieces))
     report = ["farm-report", "{{Param.Output}}", "--report", "{{Param.Output}}/report.json"]
     steps.append(_step("Report", [*COMMAND, *report], [step["name"] for step in steps]))
-    return {
-        "specificationVersion": "jobtemplate-2023-09",
-        "name": f"Active Ragdoll {kind}",
-        "parameterDefinitions": [
-            {"name": "Blender", "type": "STRING", "default": "blender", "description": "The Blender program"},
-            _path("Project", "DIRECTORY", "IN", "Folder of the shots and of what they link to"),
-            _path("Extension", "FILE", "IN", "The extension's zip", default=archive),
-            _path("Output", "DIRECTORY", "OUT", "Folder of the results", default="."),
-        ],
-        "jobEnvironments": [
-            {
-                "name": "ActiveRagdoll",
-                "description": "A profile of its own in which the extension is installed",
-                "variables": {"BLENDER_USER_RESOURCES": "{{Session.WorkingDirectory}}/blender"},
-                "script": {"actions": {"onEnter": {"command": "{{Param.Blender}}", "args": INSTALL}}},
-            }
-        ],
-        "steps": steps,
-    }
-
-
-def _path(name: str, kind: str, flow: str, text: str, **default) -> dict:
-    return {"name": name, "type": "PATH", "objectType": kind, "dataFlow": flow, "description": text, **default}
+    job = json.loads((FARM / "openjd.json").read_text(encoding="utf-8"))
+    extension = next(each for each in job["parameterDefinitions"] if each["name"] == "Extension")
+    extension["default"] = archive
+    return job | {"name": f"Active Ragdoll {kind}", "steps": steps}
 
 
 def _step(name: str, arguments: list[str], after=(), **parameters) -> dict:
     """A step that runs Blender, after others. parameters: of its tasks, by name their type and values."""
-    action = {
-        "command": "{{Param.Blender}}",
-        "args": arguments,
-        "cancelation": {"mode": "NOTIFY_THEN_TERMINATE", "notifyPeriodInSeconds": 30},
-    }
+    end = {"mode": "NOTIFY_THEN_TERMINATE", "notifyPeriodInSeconds": 30}
+    action = {"command": "{{Param.Blender}}", "args": arguments, "cancelation": end}
     step = {"name": name, "script": {"actions": {"onRun": action}}}
     if after:
         step["dependencies"] = [{"dependsOn": other} for other in after]
@@ -267,7 +238,15 @@ def _step(name: str, arguments: list[str], after=(), **parameters) -> dict:
 def do_shot(options) -> None:
     """`farm-shot`: simulate one shot and bake all its characters, or keep the simulation as the cache."""
     try:
-        given = _given(options)
+        if not options.file.is_file():
+            raise RagdollError(f"{options.file}: there is no such file")
+        given = {  # another shot, extension or option makes a result out of date
+            "shot_sha256": reports.sha256_of(options.file),
+            "kind": "cache" if options.cache else "bake",
+            "options": _chosen(options),
+            "active_ragdoll": reports.versions()["active_ragdoll"],
+            "blender": bpy.app.version_string,
+        }
         if _is_done(options, given):
             print(f"openjd_status: {options.file.name} is done already", flush=True)
             return
@@ -277,19 +256,6 @@ def do_shot(options) -> None:
     except (RagdollError, OSError, RuntimeError) as error:
         print(f"openjd_fail: {options.file.name}: {' '.join(str(error).split())}", flush=True)
         raise
-
-
-def _given(options) -> dict:
-    """What a result depends on: another shot, extension or option makes it out of date."""
-    if not options.file.is_file():
-        raise RagdollError(f"{options.file}: there is no such file")
-    return {
-        "shot_sha256": reports.sha256_of(options.file),
-        "kind": "cache" if options.cache else "bake",
-        "options": _chosen(options),
-        "active_ragdoll": reports.versions()["active_ragdoll"],
-        "blender": bpy.app.version_string,
-    }
 
 
 def _is_done(options, given: dict) -> bool:
@@ -313,29 +279,22 @@ def _simulate_and_write(options, given: dict) -> None:
     # The first bake is simulated, which gives the same keys as a local one; the others read its cache.
     choice = choice_of(options)
     frames = simulate.frames(scene) if options.cache else bake.bake_frames(characters[0], scene, choice=choice)
-    for frame in _told(frames, scene, path.name):
+    (first, last), said = world.shot_range(scene), 0
+    print(f"openjd_status: {path.name}, frames {first} to {last}", flush=True)
+    for frame in frames:
         recorder.after_frame(frame)
+        share = 20 * (frame - first + 1) // (last - first + 1)
+        if share > said:
+            said = share
+            print(f"openjd_progress: {5 * share}", flush=True)
     for obj in () if options.cache else characters[1:]:
         for _frame in bake.bake_frames(obj, scene, choice=choice):
             pass
     figures = {obj.name: recorder.figures(obj) for obj in characters}
     reports.save(options.output)
     result = {"given": given, "output_sha256": reports.sha256_of(options.output), "characters": figures}
-    result |= {"scene": scene.name, "frames": list(world.shot_range(scene))}
+    result |= {"scene": scene.name, "frames": [first, last]}
     reports.write(options.report, options.file, reports.file_version() | result)
-
-
-def _told(frames, scene, name: str):
-    """The frames, with lines of progress between them at every twentieth."""
-    first, last = world.shot_range(scene)
-    print(f"openjd_status: {name}, frames {first} to {last}", flush=True)
-    said = 0
-    for frame in frames:
-        yield frame
-        share = 20 * (frame - first + 1) // (last - first + 1)
-        if share > said:
-            said = share
-            print(f"openjd_progress: {5 * share}", flush=True)
 
 
 def write_report(options) -> None:

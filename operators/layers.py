@@ -40,16 +40,9 @@ GRAPH_ITEMS = (
     ("TRANSITION", "Transition", "A way from state to state"),
     ("CONDITION", "Condition", "When the active transition begins"),
 )
-
-
 HAS_LAYER = filled("layers", "Add a layer first")
 HAS_SPACE = filled("blend_spaces", "Add a blend space first")
 HAS_SAMPLE = requirement("Add a sample first", lambda obj: len(active_space(obj).samples))
-
-
-def active_layer(obj):
-    """The active layer of a character, None where there is none."""
-    return lists.active_item(obj.active_ragdoll, "layers")
 
 
 def active_space(obj):
@@ -63,14 +56,6 @@ def action_named(name: str):
     if action is None:
         raise RagdollError(f"There is no action '{name}'")
     return action
-
-
-class OfLayer(Unbaked, requires=(HAS_LAYER,)):
-    """Acts on the active layer."""
-
-
-class OfSpace(Unbaked, requires=(HAS_SPACE,)):
-    """Acts on the active blend space."""
 
 
 class ACTIVE_RAGDOLL_OT_add_layer(Unbaked, bpy.types.Operator):
@@ -92,23 +77,20 @@ class ACTIVE_RAGDOLL_OT_add_layer(Unbaked, bpy.types.Operator):
         self.layout.prop_search(self, "action", bpy.data, "actions")
 
     def act(self, context, obj):
-        layer = self._add(context, obj, scene_of(obj, context))
-        return f"Layer '{layer.name}' of '{obj.name}'"
-
-    def _add(self, context, obj, scene):
+        scene = scene_of(obj, context)
         if self.source == "ACTION":
             action, slot = stack_edits.current_action(obj)
-            return stack_edits.add_layer(obj, scene, "CLIP", "", action, slot)
-        if self.source in ("CURRENT_POSE", "POSE_ASSET"):
+            layer = stack_edits.add_layer(obj, scene, "CLIP", "", action, slot)
+        elif self.source in ("CURRENT_POSE", "POSE_ASSET"):
             posed = self.source == "CURRENT_POSE"
             action = stack_edits.pose_action(obj, f"{obj.name} Pose") if posed else self._pose_asset(context)
-            return stack_edits.add_layer(obj, scene, "POSE", "", action)
-        space = active_space(obj)
-        if space is None:
+            layer = stack_edits.add_layer(obj, scene, "POSE", "", action)
+        elif (space := active_space(obj)) is None:
             raise RagdollError("Add a blend space first, and give it samples")
-        layer = stack_edits.add_layer(obj, scene, self.source, space.name)
-        layer.blend_space = space.name
-        return layer
+        else:
+            layer = stack_edits.add_layer(obj, scene, self.source, space.name)
+            layer.blend_space = space.name
+        return f"Layer '{layer.name}' of '{obj.name}'"
 
     def _pose_asset(self, context):
         if self.action:
@@ -125,7 +107,7 @@ def _active_asset(context):
     return asset if asset is not None and asset.id_type == "ACTION" else None
 
 
-class ACTIVE_RAGDOLL_OT_remove_layer(OfLayer, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_remove_layer(Unbaked, bpy.types.Operator, requires=(HAS_LAYER,)):
     """Remove the active layer; with the last one the character is as it was before"""
 
     def act(self, _context, obj):
@@ -133,7 +115,7 @@ class ACTIVE_RAGDOLL_OT_remove_layer(OfLayer, bpy.types.Operator):
         stack_edits.drop_if_idle(obj)
 
 
-class ACTIVE_RAGDOLL_OT_move_layer(OfLayer, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_move_layer(Unbaked, bpy.types.Operator, requires=(HAS_LAYER,)):
     """Move the active layer: those further down the list act later, on top of those above"""
 
     step: whole("Step", None, 1, min=-1, max=1)
@@ -150,17 +132,13 @@ class ACTIVE_RAGDOLL_OT_make_additive(Unbaked, bpy.types.Operator):
     base: choice("Base", BASES, "FIRST")
 
     def act(self, context, obj):
-        missing = (HAS_LAYER if self.what == "LAYER" else HAS_SPACE)(obj)
-        if missing:
+        of_layer = self.what == "LAYER"
+        if missing := (HAS_LAYER if of_layer else HAS_SPACE)(obj):
             raise RagdollError(missing)
-        if self.what == "LAYER":
-            chosen = [active_layer(obj)]
-            chosen[0].mode = f"ADDITIVE_{self.space}"
-        else:
-            chosen = list(active_space(obj).samples)
-            for sample in chosen:
-                sample.additive = self.space
+        chosen = [lists.active_item(obj.active_ragdoll, "layers")] if of_layer else active_space(obj).samples
+        name, value = ("mode", f"ADDITIVE_{self.space}") if of_layer else ("additive", self.space)
         for item in chosen:
+            setattr(item, name, value)
             item.base = "BIND" if self.base == "BIND" or item.action is None else "FRAME"
             if item.base == "FRAME":
                 first = self.base == "FIRST"
@@ -168,25 +146,27 @@ class ACTIVE_RAGDOLL_OT_make_additive(Unbaked, bpy.types.Operator):
         return f"{len(chosen)} made additive in {self.space.lower()} space"
 
 
-class ACTIVE_RAGDOLL_OT_mask_from_selected(OfLayer, bpy.types.Operator, label="Mask from Selected"):
+class ACTIVE_RAGDOLL_OT_mask_from_selected(
+    Unbaked, bpy.types.Operator, label="Mask from Selected", requires=(HAS_LAYER,)
+):
     """Let the active layer act on the selected bones and what hangs on them"""
 
     def act(self, _context, obj):
         names = [bone.name for bone, chosen in zip(obj.data.bones, selected(obj), strict=True) if chosen]
         if not names:
             raise RagdollError("Select bones in pose mode first")
-        stack_edits.mask_bones(active_layer(obj), names)
+        stack_edits.mask_bones(lists.active_item(obj.active_ragdoll, "layers"), names)
         return f"Mask of {len(names)} bones"
 
 
-class ACTIVE_RAGDOLL_OT_edit_layer_list(OfLayer, bpy.types.Operator, label="Edit Layer"):
+class ACTIVE_RAGDOLL_OT_edit_layer_list(Unbaked, bpy.types.Operator, label="Edit Layer", requires=(HAS_LAYER,)):
     """Add to, or remove from, the poses or mask bones of the active layer"""
 
     items: choice("List", (("POSES", "Poses", ""), ("BONES", "Mask Bones", "")))
     do: choice("Do", (("ADD", "Add", ""), ("REMOVE", "Remove", "")))
 
     def act(self, context, obj):
-        layer = active_layer(obj)
+        layer = lists.active_item(obj.active_ragdoll, "layers")
         added = stack_edits.edit_list(layer, "poses" if self.items == "POSES" else "mask_bones", self.do)
         if added is not None and self.items == "POSES" and layer.action is not None:
             stack_edits.choose(added, layer.action, layer.slot)
@@ -202,14 +182,14 @@ class ACTIVE_RAGDOLL_OT_add_blend_space(Unbaked, bpy.types.Operator):
         stack_edits.add_blend_space(obj, self.kind)
 
 
-class ACTIVE_RAGDOLL_OT_remove_blend_space(OfSpace, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_remove_blend_space(Unbaked, bpy.types.Operator, requires=(HAS_SPACE,)):
     """Remove the active blend space"""
 
     def act(self, _context, obj):
         lists.remove_item(obj.active_ragdoll, "blend_spaces")
 
 
-class ACTIVE_RAGDOLL_OT_add_sample(OfSpace, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_add_sample(Unbaked, bpy.types.Operator, requires=(HAS_SPACE,)):
     """Add the action that the character plays, or another one, to the active blend space at its current point"""
 
     action: text("Action", "Empty: the one that the character plays")
@@ -219,7 +199,7 @@ class ACTIVE_RAGDOLL_OT_add_sample(OfSpace, bpy.types.Operator):
         stack_edits.add_sample(active_space(obj), action, slot)
 
 
-class ACTIVE_RAGDOLL_OT_remove_sample(OfSpace, bpy.types.Operator, requires=(HAS_SAMPLE,)):
+class ACTIVE_RAGDOLL_OT_remove_sample(Unbaked, bpy.types.Operator, requires=(HAS_SPACE, HAS_SAMPLE)):
     """Remove the active sample of the active blend space"""
 
     def act(self, _context, obj):

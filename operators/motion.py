@@ -64,9 +64,8 @@ class ACTIVE_RAGDOLL_OT_motion_add(MotionOperator, bpy.types.Operator, label="Ad
         return translated(f"Add: {entries.lists()[properties.what].description}")
 
     def act(self, context, obj):
-        bone = self.bone
-        if not bone and obj.mode == "POSE" and obj.data.bones.active is not None:
-            bone = obj.data.bones.active.name
+        active = obj.data.bones.active if obj.mode == "POSE" else None
+        bone = self.bone or getattr(active, "name", "")
         stack_edits.add(obj, interface.scene_of(obj, context), self.what, bone)
 
 
@@ -115,10 +114,6 @@ class ACTIVE_RAGDOLL_OT_find_look_at_axes(MotionOperator, bpy.types.Operator, la
 class WeightOperator(MotionOperator, requires=(interface.filled("look_at", "Add a look-at chain first"),)):
     """An event of the active chain at the current frame."""
 
-    def index(self, obj) -> int:
-        """Of the active chain."""
-        return lists.active_index(obj.active_ragdoll, "look_at")
-
 
 class Transition(WeightOperator):
     """A weight that goes over in a given time; a class says which function is to be called."""
@@ -129,8 +124,8 @@ class Transition(WeightOperator):
     )
 
     def act(self, _context, obj):
-        call = getattr(look_at_api, self.call)
-        if not call(obj, self.time, self.cancel_current_transition, self.index(obj)):
+        index = lists.active_index(obj.active_ragdoll, "look_at")
+        if not getattr(look_at_api, self.call)(obj, self.time, self.cancel_current_transition, index):
             return "Ignored: a transition is under way"
 
 
@@ -148,11 +143,11 @@ class ACTIVE_RAGDOLL_OT_set_look_at_weight(WeightOperator, bpy.types.Operator, l
     weight: share("Weight")
 
     def act(self, _context, obj):
-        look_at_api.set_look_at_weight(obj, self.weight, self.index(obj))
+        look_at_api.set_look_at_weight(obj, self.weight, lists.active_index(obj.active_ragdoll, "look_at"))
 
 
 class ACTIVE_RAGDOLL_OT_clear_look_at_events(WeightOperator, bpy.types.Operator, label="Clear Events"):
     """Forget the stored weights and transitions of the active chain"""
 
     def act(self, _context, obj):
-        look_at_api.clear_events(obj, self.index(obj))
+        look_at_api.clear_events(obj, lists.active_index(obj.active_ragdoll, "look_at"))

@@ -13,7 +13,6 @@ from ..core.errors import RagdollError
 from ..core.ragdoll import diagnosis
 from .base import OnRagdoll, Operator, Unbaked
 
-LEVELS = {diagnosis.ERROR: "WARNING", diagnosis.WARNING: "WARNING", diagnosis.INFO: "INFO"}
 # Those whose remedy is an operator of its own, or nobody's but the user's, are not here.
 REMEDIES = (
     (diagnosis.WORLD_DISABLED, "Switch On", "Switch the scene's rigid body world on"),
@@ -137,7 +136,7 @@ class ACTIVE_RAGDOLL_OT_diagnose(Operator, bpy.types.Operator, requires=(interfa
     def act(self, context, obj):
         found = diagnose.diagnose(obj, interface.scene_of(obj, context))
         for finding in found:
-            self.tell(LEVELS[finding.severity], f"{finding.text}. {finding.remedy}")
+            self.tell("INFO" if finding.severity == diagnosis.INFO else "WARNING", f"{finding.text}. {finding.remedy}")
         return None if found else f"'{obj.name}': nothing found that would make it unstable"
 
 
@@ -206,7 +205,6 @@ class PresetDialog(Operator, bl_options={"REGISTER"}):
     """Asks for the name of a self-made preset."""
 
     def invoke(self, context, _event):
-        """Ask."""
         return context.window_manager.invoke_props_dialog(self)
 
 

@@ -42,11 +42,8 @@ def whole(path: Path):
 
 def versions() -> dict:
     """Those of the extension, Blender and numpy."""
-    return {
-        "active_ragdoll": preferences.manifest()["version"],
-        "blender": bpy.app.version_string,
-        "numpy": np.__version__,
-    }
+    own = preferences.manifest()["version"]
+    return {"active_ragdoll": own, "blender": bpy.app.version_string, "numpy": np.__version__}
 
 
 def file_version() -> dict:
@@ -84,9 +81,7 @@ class Recorder:
         digest = hashlib.sha256()
         for frame in sorted(poses):
             digest.update(poses[frame].astype("<f4").tobytes())  # single precision, as Blender has them
-        baked = {}
-        if obj.active_ragdoll.muted:
-            baked["bake_deviation"] = bake.deviation(obj, self.scene, poses)
+        baked = {"bake_deviation": bake.deviation(obj, self.scene, poses)} if obj.active_ragdoll.muted else {}
         return {
             "poses_sha256": digest.hexdigest(),
             **baked,
@@ -102,11 +97,6 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def joints(settings) -> int:
-    """How many joints a ragdoll has."""
-    return sum(1 for part in settings.parts if part.parent)
-
-
 def figures_of(obj, scene, built) -> dict:
     """What a character and its shot are."""
     settings = obj.active_ragdoll
@@ -117,7 +107,7 @@ def figures_of(obj, scene, built) -> dict:
         "character": obj.name,
         "bones": len(obj.data.bones),
         "bodies": len(parts),
-        "joints": joints(settings),
+        "joints": sum(bool(part.parent) for part in parts),
         "mass_kg": sum(part.body.rigid_body.mass for part in parts),
         "height_m": settings.height,
         "frames": list(world.shot_range(scene)),

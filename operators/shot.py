@@ -296,11 +296,8 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, SteppingOperator, bpy.types.Operator
     def prepare(self, context):
         """A range within the shot's is baked from the motion of the whole shot, of all selected characters."""
         scene = interface.scene_of(self.subject(context), context)
-        objects = [
-            obj
-            for obj in interface.characters(context)
-            if interface.scene_of(obj, context) == scene and not any(check(obj) for check in self.requires)
-        ]
+        objects = [obj for obj in interface.characters(context) if interface.scene_of(obj, context) == scene]
+        objects = [obj for obj in objects if not interface.why_not(obj, *self.requires)]
         wanted = self.wanted_range(scene)
         self._baked, self.characters = [], len(objects)
         chosen = {field.name: getattr(self, field.name) for field in fields(bake.Choice)}

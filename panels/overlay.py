@@ -9,8 +9,9 @@ import numpy as np
 from bpy.props import PointerProperty
 
 from ..core.blender import preferences
-from ..core.blender.interface import redraw
+from ..core.blender.interface import characters, redraw
 from ..core.blender.physics import body_objects
+from ..core.blender.rig.armature import armatures
 from ..core.blender.runtime import STATE
 from ..core.blender.settings.declare import flag
 from ..core.blender.tools import viewport
@@ -65,7 +66,7 @@ def collected(context) -> list:
     found = []
     view = getattr(context, "region_data", None)
     eye = None if view is None else np.array(view.view_matrix.inverted())[:, 3 if view.is_perspective else 2]
-    for obj in viewport.shown(context, settings.all_characters):
+    for obj in armatures(context.scene.objects) if settings.all_characters else characters(context):
         here = obj, context.scene, graph
         if settings.look_at:
             found.append(viewport.look_at_chains(obj, graph))

@@ -76,7 +76,13 @@ def human_shares(table: str, anatomy: roles.Anatomy, parents, bones, volumes) ->
         bones: bone of every body [m], parents before children. volumes: of the bodies [m^3], [m]; none negative.
     """
     volumes = np.asarray(volumes, dtype=float)
-    segments = _segments(anatomy, parents)
+    segments: list = []  # (segment, side) of every bone: what has none by its role, such as a twist bone, its parent's
+    for bone, parent in enumerate(parents):
+        segment = _OF_ROLE.get(anatomy.roles[bone])
+        if segment is None:
+            segments.append(segments[parent] if parent >= 0 else (TRUNK, roles.CENTER))
+        else:
+            segments.append((segment, roles.CENTER if segment in _CENTRAL else anatomy.sides[bone]))
     own = {int(bone): i for i, bone in enumerate(bones)}
     chosen = np.isin(np.arange(len(parents)), bones)
     # Of each bone: its own body, else its nearest ancestor's, else the first.
@@ -89,18 +95,6 @@ def human_shares(table: str, anatomy: roles.Anatomy, parents, bones, volumes) ->
             size = volumes[bodies] if volumes[bodies].sum() > 0.0 else np.ones(len(bodies))
             shares[bodies] += TABLES[table][segment] * size / size.sum()
     return shares / shares.sum()
-
-
-def _segments(anatomy, parents) -> list:
-    """(segment, side) of every bone [n]: what has none by its role, such as a twist bone, has its parent's."""
-    found = []
-    for bone, parent in enumerate(parents):
-        segment = _OF_ROLE.get(anatomy.roles[bone])
-        if segment is None:
-            found.append(found[parent] if parent >= 0 else (TRUNK, roles.CENTER))
-        else:
-            found.append((segment, roles.CENTER if segment in _CENTRAL else anatomy.sides[bone]))
-    return found
 
 
 def _bodies_of(segment, side, segments, carrier, bones) -> list:

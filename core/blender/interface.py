@@ -71,12 +71,7 @@ def redraw(_self=None, _context=None) -> None:
 
 # ---- requirements ---------------------------------------------------------------------------------------------------
 def why_not(obj, *requirements) -> str:
-    """The first reason why an armature cannot be acted on; empty when it meets all requirements.
-
-    Args:
-        obj: None where no armature is active, which is a reason by itself.
-        requirements: functions of this module, or like them.
-    """
+    """The first reason why an armature (or None) cannot be acted on; empty when it meets all requirements."""
     if obj is None:
         return "Select the character: its armature, its mesh or one of its bodies"
     return next(filter(None, (reason(obj) for reason in requirements)), "")
@@ -109,8 +104,7 @@ def rows(layout, keyed: bool = False):
     layout.use_property_split = True
     layout.use_property_decorate = False
     column = layout.column(align=True)
-    if keyed:
-        column.use_property_decorate = True
+    column.use_property_decorate = keyed
     return column
 
 

@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partialmethod
 
 import bpy
 
@@ -70,14 +71,6 @@ class State:
                     known -= pairs | {before}
                     known |= renamed
 
-    def occupied(self):
-        """A context in which we move a scene through frames ourselves: our handlers take no part in it."""
-        return self._while("busy")
-
-    def writing(self):
-        """A context in which we write settings ourselves: their update callbacks do not take it for edits."""
-        return self._while("building")
-
     @contextmanager
     def _while(self, flag: str):
         before = getattr(self, flag)
@@ -86,6 +79,10 @@ class State:
             yield
         finally:
             setattr(self, flag, before)
+
+    # Contexts in which we move a scene through frames ourselves, and our handlers take no part in it; and in which we
+    # write settings ourselves, and their update callbacks do not take it for edits.
+    occupied, writing = partialmethod(_while, "busy"), partialmethod(_while, "building")
 
     def warn(self, name: str, text: str) -> None:
         """Note and print, once, what is wrong with a character though its run goes on."""

@@ -15,10 +15,13 @@ from __future__ import annotations
 import cmath
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 from ..anatomy.masses import GRAVITY
 from ..ragdoll.recovery.states import HEIGHT
+from .components import clamped
 
 # Of a foot about its ankle, and the least distance beside the other one [m] at 1.8 m
 TOE, HEEL, SIDE, BESIDE = 0.11, 0.05, 0.035, 0.09
@@ -48,34 +51,33 @@ class Body:
     hips: float  # half the distance of the hip joints
     gravity: float = GRAVITY
 
-    @property
+    @cached_property
     def size(self) -> float:
         """Its height in parts of 1.8 m."""
         return self.height / HEIGHT
 
-    @property
+    @cached_property
     def time(self) -> float:
         """How much longer everything takes it than a man on Earth."""
         return math.sqrt(self.size * GRAVITY / self.gravity)
 
-    @property
+    @cached_property
     def ankle(self) -> float:
         """Height of the ankle (D. A. Winter, "Biomechanics and Motor Control of Human Movement")."""
         return 0.039 * self.height
 
-    @property
+    @cached_property
     def pendulum(self) -> float:
         """Its length."""
         return self.leg + self.ankle + 0.05 * self.size
 
-    @property
+    @cached_property
     def omega(self) -> float:
         """Rate at which it tips over [1/s]."""
         return math.sqrt(self.gravity / self.pendulum)
 
 
-@dataclass(frozen=True)
-class Stride:
+class Stride(NamedTuple):
     """What the animation does at a frame and next, left foot first."""
 
     hip: complex
@@ -90,8 +92,7 @@ class Stride:
     tall: float  # how high the hip joints are over the lower ankle [m]
 
 
-@dataclass(frozen=True)
-class Foot:
+class Foot(NamedTuple):
     """How a foot is moved from its animation's place."""
 
     offset: complex = 0j
@@ -110,8 +111,7 @@ class Foot:
         return max((GATHER if self.own == SETTLE else STEP) * body.time - clock, 0.0)
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """A balance at a frame; what has a speed of its own is a pair (value, rate)."""
 
     hip: complex = 0j
@@ -154,8 +154,7 @@ class State:
         return not any(foot.swing for foot in self.feet) and self.is_calm(body) and size < 1e-3 * body.size
 
 
-@dataclass(frozen=True)
-class Push:
+class Push(NamedTuple):
     """What acts on the hip in a frame."""
 
     speed: complex = 0j  # that a blow gives it at once [m/s]
@@ -179,10 +178,6 @@ def dot(a: complex, b: complex) -> float:
     return (a * b.conjugate()).real
 
 
-def _within(x: float, low: float, high: float) -> float:
-    return low if x < low else high if x > high else x
-
-
 def swung(body: Body, hip: complex, speed: complex, pressure: complex, seconds: float) -> tuple[complex, complex]:
     """Offset and speed of a linear inverted pendulum over a pressure point at rest, after some seconds.
 
@@ -201,9 +196,9 @@ def bearing(body: Body, feet: list, wanted: complex, heading: complex) -> comple
     on = feet[0]
     if len(feet) == 2:
         way = feet[1] - on
-        on += _within(dot(wanted - on, way) / max(abs(way) ** 2, 1e-12), 0.0, 1.0) * way
+        on += clamped(dot(wanted - on, way) / max(abs(way) ** 2, 1e-12), 0.0, 1.0) * way
     off = (wanted - on) / heading / body.size
-    return on + complex(_within(off.real, -HEEL, TOE), _within(off.imag, -SIDE, SIDE)) * heading * body.size
+    return on + complex(clamped(off.real, -HEEL, TOE), clamped(off.imag, -SIDE, SIDE)) * heading * body.size
 
 
 def left(hip: complex, turn: float, shift: complex, rise: float) -> State:
@@ -220,7 +215,7 @@ def step(body: Body, state: State, stride: Stride, push: Push, seconds: float, m
     feet = [_foot(body, state, stride, k, seconds, manner) for k in (0, 1)]
     feet = tuple(_apart(body, stride, feet, k) for k in (0, 1))
     lost = abs(state.capture(body) - state.offset) >= LOST * body.leg * manner.strength
-    state = replace(state, feet=feet, fell=lost and state.clock < math.inf)
+    state = state._replace(feet=feet, fell=lost and state.clock < math.inf)
     if state.facing or state.turn[0]:
         state = _turning(body, before, state, stride, seconds, manner)
     return _hip(body, state, stride, seconds)
@@ -237,7 +232,7 @@ def decided(body: Body, state: State, strides: Callable[[float], Stride], second
     for i in range(round(FORESEEN * body.time / seconds)):
         coming = step(body, coming, strides(i + coming.ahead), Push(), seconds, flat)
         if coming.fell:
-            return replace(state, fell=True)
+            return state._replace(fell=True)
         if coming.is_calm(body):
             break
     return state
@@ -245,19 +240,18 @@ def decided(body: Body, state: State, strides: Callable[[float], Stride], second
 
 def _pushed(body: Body, state: State, stride: Stride, push: Push, seconds: float) -> State:
     if push.speed == 0j and abs(push.pull) * seconds < 1e-3 * body.size / body.time:
-        return replace(state, clock=state.clock + seconds)
+        return state._replace(clock=state.clock + seconds)
     lean = state.lean[0], state.lean[1] + 1.3 * push.speed / body.pendulum
     fresh = state.clock > 4.0 * LATENCY * body.time  # a push that lasts is answered once
     way = push.speed + push.pull * seconds
     hurries = 0.0 if _stays(body, stride) else FORWARDS if dot(way, stride.heading) > 0.5 * abs(way) else 1.0
-    return replace(
-        state,
+    return state._replace(
         coming=state.coming + way,
         lean=lean,
         clock=0.0 if fresh else state.clock + seconds,
         hurries=hurries if fresh else state.hurries,
         home=0.0,
-        feet=tuple(replace(foot, own=foot.own and CATCH) for foot in state.feet),
+        feet=tuple(foot._replace(own=foot.own and CATCH) for foot in state.feet),
     )
 
 
@@ -266,7 +260,7 @@ def pace(body: Body, state: State) -> float:
     now = state.clock / body.time
     if state.hurries and now < UNTIL + EASED:
         rise, fall = (now - LATENCY) / 0.24, (UNTIL + EASED - now) / EASED
-        return 1.0 + state.hurries * (HURRIED - 1.0) * _within(min(rise, fall), 0.0, 1.0)
+        return 1.0 + state.hurries * (HURRIED - 1.0) * clamped(min(rise, fall), 0.0, 1.0)
     return 1.0 - min(0.15, state.ahead) if state.is_calm(body) else 1.0
 
 
@@ -280,7 +274,7 @@ def _swinging(body: Body, state: State, stride: Stride, seconds: float) -> State
     feet = [shown(state, stride, k) for k in (0, 1) if stride.stands[k] and not state.feet[k].own]
     own, heading = stride.pressure, stride.heading
     borne = [ankle for ankle, stands in zip(stride.ankles, stride.stands, strict=True) if stands]
-    borne = bearing(body, borne, own, heading) if borne else own
+    borne = bearing(body, borne, own, heading)
     settles = any(foot.own == SETTLE for foot in state.feet)
     goal = 0.5 * sum(foot.swing[1] if foot.swing else foot.offset for foot in state.feet)
     count = max(1, math.ceil(40.0 * seconds / body.time))
@@ -300,29 +294,29 @@ def _swinging(body: Body, state: State, stride: Stride, seconds: float) -> State
             hip += speed * dt
         lean = _sprung(lean, 0.35 * away / body.pendulum, 1.3 / body.time, 0.7, dt)
         arms = _sprung(arms, min(abs(away) / (0.25 * body.leg), 1.0), 1.6 / body.time, 0.8, dt)
-    return replace(state, hip=hip, speed=speed, coming=state.coming - given, lean=lean, arms=arms)
+    return state._replace(hip=hip, speed=speed, coming=state.coming - given, lean=lean, arms=arms)
 
 
 def _turning(body: Body, before: State, state: State, stride: Stride, seconds: float, manner: Manner) -> State:
     """Turned on towards its animation's own way, by some with each step, and with feet that stand where they are."""
     facing, most = state.facing, math.pi / max(manner.steps_home, 4)
     if any(foot.swing and not old.swing for foot, old in zip(state.feet, before.feet, strict=True)):
-        facing -= _within(facing, -most, most)
+        facing -= clamped(facing, -most, most)
     turn = _sprung(state.turn, facing, 1.2 / body.time, 1.0, seconds)
     angle = turn[0] - state.turn[0]
     back, feet = 1.0 - cmath.rect(1.0, angle), []
     for k, foot in enumerate(state.feet):
         if foot.swing is None:
-            moved = replace(foot, turn=foot.turn - angle)
-            feet.append(replace(moved, offset=foot.offset + back * (stride.ankles[k] - state.pivot)))
+            offset = foot.offset + back * (stride.ankles[k] - state.pivot)
+            feet.append(foot._replace(turn=foot.turn - angle, offset=offset))
         else:
             left = foot.left(body, foot.clock) if foot.own else stride.seconds[k]
             way = back * (stride.hip - state.pivot)
             start, goal, level = foot.swing
-            moved = replace(foot, turn=foot.turn * left / (left + seconds), swing=(start + way, goal + way, level))
-            feet.append(replace(moved, offset=foot.offset + way))
+            moved = foot._replace(turn=foot.turn * left / (left + seconds), swing=(start + way, goal + way, level))
+            feet.append(moved._replace(offset=foot.offset + way))
     hip = state.hip + back * (stride.hip - state.pivot)
-    return replace(state, hip=hip, feet=tuple(feet), turn=turn, facing=facing)
+    return state._replace(hip=hip, feet=tuple(feet), turn=turn, facing=facing)
 
 
 def _sprung(pair: tuple, target, hertz: float, ratio: float, seconds: float) -> tuple:
@@ -343,7 +337,7 @@ def _stepping_out(body: Body, state: State, stride: Stride, manner: Manner) -> S
     calm, (left, right) = state.is_calm(body), (foot.offset for foot in state.feet)
     if calm and manner.steps_home and not state.home:
         way = min(abs(state.offset) / manner.steps_home, 0.2 * body.leg)
-        state = replace(state, home=max(way, 2.0 * _NEAR * body.size))
+        state = state._replace(home=max(way, 2.0 * _NEAR * body.size))
     if not _stays(body, stride) or state.clock < LATENCY * body.time:
         return state
     feet, way = [shown(state, stride, k) for k in (0, 1)], state.capture(body) - state.offset
@@ -360,7 +354,7 @@ def _stepping_out(body: Body, state: State, stride: Stride, manner: Manner) -> S
         first = abs(left) < abs(right)
     else:
         return state
-    return replace(state, feet=tuple(_lifted(f, own) if (k == 0) == first else f for k, f in enumerate(state.feet)))
+    return state._replace(feet=tuple(_lifted(f, own) if (k == 0) == first else f for k, f in enumerate(state.feet)))
 
 
 def _stays(body: Body, stride: Stride) -> bool:
@@ -369,7 +363,7 @@ def _stays(body: Body, stride: Stride) -> bool:
 
 
 def _lifted(foot: Foot, own: str) -> Foot:
-    return replace(foot, swing=(foot.offset, foot.offset, foot.height), clock=0.0, own=own)
+    return foot._replace(swing=(foot.offset, foot.offset, foot.height), clock=0.0, own=own)
 
 
 def _foot(body: Body, state: State, stride: Stride, k: int, seconds: float, manner: Manner) -> Foot:
@@ -385,19 +379,17 @@ def _foot(body: Body, state: State, stride: Stride, k: int, seconds: float, mann
     if left > 0.0 and (state.clock >= LATENCY * body.time or foot.own):
         goal = _goal(body, state, stride, k, start, left, manner)
         place = stride.places[k]
-        level = _within(manner.rise(place + goal, place), -0.5 * body.leg, 0.5 * body.leg) if goal else 0.0
+        level = clamped(manner.rise(place + goal, place), -0.5 * body.leg, 0.5 * body.leg) if goal else 0.0
     most = QUICKEST * body.gravity / GRAVITY
-    (offset, rate), (height, climb) = (
-        _steered(pair, aim, left + seconds, seconds, most)
-        for pair, aim in (((foot.offset, foot.rate), goal), ((foot.height, foot.climb), level))
-    )
+    offset, rate = _steered(foot.offset, foot.rate, goal, left + seconds, seconds, most)
+    height, climb = _steered(foot.height, foot.climb, level, left + seconds, seconds, most)
     if left <= 0.0:
         if foot.own and not stride.stands[k]:  # the animation has lifted the foot meanwhile
-            return replace(foot, own="")
+            return foot._replace(own="")
         return Foot(offset, height)
     # As high as the way is long, and higher in the middle of it.
     way = abs(goal - start)
-    gone = _within(abs(offset - start) / way, 0.0, 1.0) if way > 0.0 else 0.0
+    gone = clamped(abs(offset - start) / way, 0.0, 1.0) if way > 0.0 else 0.0
     lift = (
         0.36 * way * gone * (1.0 - gone)
         + STEP_HEIGHT * body.size * bool(foot.own) * math.sin(math.pi * left / (left + clock)) ** 2
@@ -405,9 +397,8 @@ def _foot(body: Body, state: State, stride: Stride, k: int, seconds: float, mann
     return Foot(offset, height, rate, climb, lift, (start, goal, level), clock, foot.own, foot.turn)
 
 
-def _steered(pair: tuple, goal, left: float, seconds: float, most: float) -> tuple:
+def _steered(value, rate, goal, left: float, seconds: float, most: float) -> tuple:
     """(value, rate) on the cubic that rests at a goal in `left` seconds, at most so much accelerated."""
-    value, rate = pair
     way = goal - value
     pull, jerk = 6.0 * way / left**2 - 4.0 * rate / left, 6.0 * rate / left**2 - 12.0 * way / left**3
     change = pull * seconds + 0.5 * jerk * seconds**2
@@ -423,16 +414,14 @@ def _goal(body: Body, state: State, stride: Stride, k: int, start: complex, left
     # Where the other foot can press; out of standing it bears alone what both bear in the animation.
     capture, middle = state.capture(body), stride.pressure if own == CATCH else stride.ankles[1 - k]
     under = bearing(body, [stride.ankles[1 - k] + base], middle + capture, heading) - middle
-    coming = under + (capture - under) * math.exp(body.omega * left)
-    if own == SETTLE:
-        coming = base
+    coming = base if own == SETTLE else under + (capture - under) * math.exp(body.omega * left)
     goal = coming + _BEYOND * (coming - base) if abs(coming - base) > _NEAR * body.size else base
     if state.home and (own == SETTLE or state.is_calm(body)):
         goal = base * max(0.0, 1.0 - state.home / max(abs(base), 1e-9 * body.size))
     side, reach = 1.0 - 2.0 * k, body.leg * manner.strength
     way = (goal - start) / heading
-    across = side * _within(side * way.imag, -IN * reach, OUT * reach)
-    goal = start + complex(_within(way.real, -BACK * reach, AHEAD * reach), across) * heading
+    across = side * clamped(side * way.imag, -IN * reach, OUT * reach)
+    goal = start + complex(clamped(way.real, -BACK * reach, AHEAD * reach), across) * heading
     # No further from the hip than a leg can stand, and not across the other foot.
     usual = stride.places[k] - stride.hips[k] - 1j * side * body.hips * heading
     low = state.drop[0] + state.drop[1] * left + 0.25 * body.gravity * left**2
@@ -441,8 +430,7 @@ def _goal(body: Body, state: State, stride: Stride, k: int, start: complex, left
     off = usual + goal - state.hip - 1.2 * state.speed * left
     if abs(off) > most:
         goal -= off / abs(off) * (abs(off) - most)
-    goal += _aside(body, stride, k, stride.places[k] + goal - shown(state, stride, 1 - k))
-    return goal
+    return goal + _aside(body, stride, k, stride.places[k] + goal - shown(state, stride, 1 - k))
 
 
 def _aside(body: Body, stride: Stride, k: int, between: complex) -> complex:
@@ -459,17 +447,17 @@ def _apart(body: Body, stride: Stride, feet: list, k: int) -> Foot:
     if feet[k].swing is None:
         return feet[k]
     between = stride.ankles[k] + feet[k].offset - stride.ankles[1 - k] - feet[1 - k].offset
-    return replace(feet[k], offset=feet[k].offset + _aside(body, stride, k, between))
+    return feet[k]._replace(offset=feet[k].offset + _aside(body, stride, k, between))
 
 
 def _hip(body: Body, state: State, stride: Stride, seconds: float) -> State:
     """The hip goes as low as the legs need, and with the ground; the gait's phase goes on."""
     need = max(_need(body, state, stride, k) for k in (0, 1))
     rate, most = _sprung(state.drop, need, 1.5 / body.time, 1.0, seconds)[1], SINKS * body.gravity * seconds
-    rate = state.drop[1] + _within(rate - state.drop[1], -most, most)
+    rate = state.drop[1] + clamped(rate - state.drop[1], -most, most)
     drop = state.drop[0] + rate * seconds, rate
     rise = _sprung(state.rise, 0.5 * (state.feet[0].height + state.feet[1].height), 1.5 / body.time, 1.0, seconds)
-    return replace(state, drop=drop, rise=rise, ahead=max(state.ahead + pace(body, state) - 1.0, 0.0))
+    return state._replace(drop=drop, rise=rise, ahead=max(state.ahead + pace(body, state) - 1.0, 0.0))
 
 
 def _need(body: Body, state: State, stride: Stride, k: int) -> float:

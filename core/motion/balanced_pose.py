@@ -54,9 +54,8 @@ class Figure:
         across = flat[0] - flat[1]
         heading = -1j * across / abs(across) if abs(across) > 0.0 else 1 + 0j
         left, right, *feet = places[:, 2].tolist()
-        return Sample(
-            0.5 * (flat[0] + flat[1]), heading, tuple(flat[2:]), tuple(feet), 0.5 * (left + right) - min(feet)
-        )
+        tall = 0.5 * (left + right) - min(feet)
+        return Sample(0.5 * (flat[0] + flat[1]), heading, tuple(flat[2:]), tuple(feet), tall)
 
     def sampled(self, pose: LocalPose, world: np.ndarray) -> Sample:
         """Hip and feet of a pose."""
@@ -72,16 +71,16 @@ class Figure:
         angle = state.turn[0] - since
         if angle == 0.0:
             return pose
-        move = pose_space.affine(q.to_matrix(q.from_axis_angle(_UP, angle)), np.zeros(3))
+        turn = q.to_matrix(q.from_axis_angle(_UP, angle))
         pivot = np.array((state.pivot.real, state.pivot.imag, 0.0))
-        move[:3, 3] = pivot - move[:3, :3] @ pivot
-        return moved_pose(self.rig, pose, move @ world, world)
+        return moved_pose(self.rig, pose, pose_space.affine(turn, pivot - turn @ pivot) @ world, world)
 
     def posed(self, body: Body, pose: LocalPose, world: np.ndarray, state: State) -> LocalPose:
         """The pose as the state has it; world: of the armature, without shear."""
         now = _Posing(self, body, pose, world, state)
-        result = LocalPose(now.roots(now.hip), pose.rotations, pose.scales)
-        result = write_rotations(result, now.turns())
+        positions, hip = np.array(pose.positions, order="C"), (state.hip.real, state.hip.imag)
+        positions[: self.rig.skeleton.root_count] += now.inverse @ (*hip, state.rise[0] - state.drop[0])
+        result = write_rotations(LocalPose(positions, pose.rotations, pose.scales), now.turns())
         return stabilize(list(self.legs), self.rig, result, Inputs(reference=now.planted(result)))
 
 
@@ -95,7 +94,6 @@ class _Posing:
         self.sense = 1.0 if c.dot(c.cross(x, y), z) > 0.0 else -1.0
         self.view = ModelView(figure.rig, pose, figure._all)
         self.heading = figure.seen(self.view, world).heading
-        self.hip = state.hip.real, state.hip.imag, state.rise[0] - state.drop[0]
 
     def _place(self, position) -> tuple:
         return tuple((self.world[:3, :3] @ position + self.world[:3, 3]).tolist())
@@ -107,17 +105,6 @@ class _Posing:
         """A rotation of the world in armature space."""
         return c.axis_angle(c.unit(self._inside(axis), _UP), self.sense * angle)
 
-    def _turned(self, bone: int, turn: tuple) -> tuple:
-        """A bone's local rotation when it turns, in armature space, beside what its parents turn."""
-        above = self.view.parent_rotation(bone)
-        return c.multiply(c.conjugate(above), c.multiply(turn, c.multiply(above, self.view.local_rotations[bone])))
-
-    def roots(self, vector) -> np.ndarray:
-        """Local positions with all roots moved by a vector of the world."""
-        positions = np.array(self.pose.positions, order="C")
-        positions[: self.figure.rig.skeleton.root_count] += self.inverse @ vector
-        return positions
-
     def turns(self) -> dict:
         """Local rotations of trunk and arms."""
         lean, arms = self.state.lean[0], self.state.arms[0]
@@ -125,7 +112,7 @@ class _Posing:
         found = {}
         if angle > 1e-6:
             for bone, share in self.figure.trunk:
-                found[bone] = self._turned(bone, self._turn((-lean.imag, lean.real, 0.0), share * angle))
+                found[bone] = self.view.turned(bone, self._turn((-lean.imag, lean.real, 0.0), share * angle))
         if abs(arms) > 1e-6:
             ahead, left = self.heading, 1j * self.heading
             for bone, elbow, side in self.figure.arms:
@@ -134,7 +121,7 @@ class _Posing:
                 share = arms * max(-along[2], 0.0)
                 out = self._turn((ahead.real, ahead.imag, 0.0), side * SPREAD * share)
                 forward = self._turn((left.real, left.imag, 0.0), -FORWARD * share)
-                found[bone] = self._turned(bone, c.multiply(out, forward))
+                found[bone] = self.view.turned(bone, c.multiply(out, forward))
         return found
 
     def planted(self, result: LocalPose) -> LocalPose:
@@ -151,10 +138,9 @@ class _Posing:
             if angle > 0.0 or moved.turn:
                 left = 1j * self.heading
                 heel = self._turn((left.real, left.imag, 0.0), angle)
-                rotations[foot] = self._turned(foot, c.multiply(self._turn(_UP, moved.turn), heel))
-            above = figure.rig.parents[top]
+                rotations[foot] = view.turned(foot, c.multiply(self._turn(_UP, moved.turn), heel))
             local = c.rotate(c.conjugate(view.parent_rotation(top)), self._inside(c.sub(raised, ankle)))
-            positions[top] += np.divide(local, view.scale(above))
+            positions[top] += np.divide(local, view.space(figure.rig.parents[top])[2])
         return write_rotations(LocalPose(positions, self.pose.rotations, self.pose.scales), rotations)
 
     def _heel(self, ankle: tuple, hip: tuple, limit: float) -> tuple:

@@ -75,15 +75,9 @@ class Posture:
 
     def moved(self, turn, shift) -> Posture:
         """Turned by a rotation [4] about the origin, then shifted [3]."""
-
-        def turned(deltas):
-            return q.multiply(turn, deltas)
-
-        ends = q.rotate(turn, self.ends) + shift
-        return Posture(
-            q.rotate(turn, self.hip) + shift, turned(self.trunk), ends, q.rotate(turn, self.poles), turned(self.turns),
-            self.ties,
-        )  # fmt: skip
+        hip, ends = (q.rotate(turn, points) + shift for points in (self.hip, self.ends))
+        trunk, turns = (q.multiply(turn, deltas) for deltas in (self.trunk, self.turns))
+        return Posture(hip, trunk, ends, q.rotate(turn, self.poles), turns, self.ties)
 
     def mirrored(self) -> Posture:
         """Left and right exchanged."""
@@ -345,9 +339,7 @@ class Biped:
         a, b = self.upper[i], self.lower[i]
         way = self.lasts(posture)[..., i, :] - first
         forward, pole = unit(way), posture.poles[..., i, :]
-        distance = np.clip(
-            np.linalg.norm(way, axis=-1, keepdims=True), abs(a - b) + 0.1 * min(a, b), _STRAIGHT * (a + b)
-        )
+        distance = np.linalg.norm(way, axis=-1, keepdims=True).clip(abs(a - b) + 0.1 * min(a, b), _STRAIGHT * (a + b))
         cosine = np.clip((a * a + distance * distance - b * b) / (2.0 * a * distance), -1.0, 1.0)
         side = unit(pole - forward * dot(pole, forward))
         upper = cosine * forward + np.sqrt(1.0 - cosine * cosine) * side
@@ -357,8 +349,8 @@ class Biped:
     def flexion(self, posture: Posture, deltas) -> np.ndarray:
         """Deltas of upper limbs against pelvis or collar and of lower ones against upper ones [.., 4, 2, 4]."""
         upper, lower = deltas[..., self.limbs[:, 0], :], deltas[..., self.limbs[:, 1], :]
-        return np.stack([q.multiply(q.conjugate(base), part) for base, part in
-                         ((self.bases(posture), upper), (upper, lower))], axis=-2)  # fmt: skip
+        pairs = (self.bases(posture), upper), (upper, lower)
+        return np.stack([q.multiply(q.conjugate(base), part) for base, part in pairs], axis=-2)
 
     def bases(self, posture: Posture) -> np.ndarray:
         """Deltas [.., 4, 4] of what the upper limbs hang on: the pelvis, and the chest with the collar bones."""

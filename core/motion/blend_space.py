@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..anatomy.axes import across, unit
 from ..errors import RagdollError
-from .clip import MESH, NORMALIZED, AdditivePose, Clip, SyncGroup, stack, weighted_sum
+from .clip import MESH, NORMALIZED, AdditivePose, Clip, SyncGroup, stack, take, weighted_sum
 from .stack import LocalPose
 
 CLAMP, WRAP = "CLAMP", "WRAP"
@@ -103,9 +103,7 @@ class BlendSpace2D:
         axes: Its two inputs. names: Of the samples [k].
     """
 
-    def __init__(
-        self, axes: tuple, names: Sequence[str], positions: ArrayLike, method: str = TRIANGLES, triangulate=None
-    ) -> None:
+    def __init__(self, axes: tuple, names: Sequence[str], positions, method: str = TRIANGLES, triangulate=None) -> None:
         """Prepare the space.
 
         Raises RagdollError: no samples, one outside the axes or not a number, two at one place, three or more on one
@@ -160,15 +158,10 @@ class BlendSpace2D:
 
     def _in_grid(self, x: float, y: float) -> list[tuple[int, float]]:
         """Samples around a place, in shares of the axes, with their weights."""
-        column, across = _between(self._lines[0], x)
-        row, up = _between(self._lines[1], y)
-        cells = self._cells
-        return [
-            (cells[column][row], (1.0 - across) * (1.0 - up)),
-            (cells[column][row + 1], (1.0 - across) * up),
-            (cells[column + 1][row], across * (1.0 - up)),
-            (cells[column + 1][row + 1], across * up),
-        ]
+        (column, across), (row, up) = map(_between, self._lines, (x, y))
+        columns, rows = self._cells[column : column + 2], ((row, 1.0 - up), (row + 1, up))
+        shares = zip(columns, (1.0 - across, across), strict=True)
+        return [(cells[at], beside * above) for cells, beside in shares for at, above in rows]
 
     def _in_triangles(self, x: float, y: float) -> list[tuple[int, float]]:
         """As `_in_grid`."""
@@ -275,9 +268,7 @@ class SpacePlayer:
     direction that is aimed at whatever the body below does, as Unreal Engine's aim offsets do.
     """
 
-    def __init__(
-        self, name: str, space, clips: Sequence[Clip], *, aim=False, speeds=None, sync=NORMALIZED, smoothing=(0.0, 0.0)
-    ) -> None:
+    def __init__(self, name, space, clips, *, aim=False, speeds=None, sync=NORMALIZED, smoothing=(0.0, 0.0)) -> None:
         """Samples in the order of the space's names.
 
         Those of an aim offset are such as `check_aim` lets through; their first frames count.
@@ -305,10 +296,7 @@ class SpacePlayer:
             given = tuple(float(value) for value in given)
             return SpaceState(given, given, 0.0, seconds, self.space.weights(*given))
         passed = seconds - state.seconds
-        given = tuple(
-            _unwrapped(axis, old, float(new))
-            for axis, old, new in zip(self.space.axes, state.given, given, strict=True)
-        )
+        given = tuple(map(_unwrapped, self.space.axes, state.given, map(float, given)))
         at = given
         if any(self.smoothing) and passed > 0.0:
             steps = zip(state.at, state.given, given, self.smoothing, strict=True)
@@ -324,9 +312,7 @@ class SpacePlayer:
         if self.group is not None:
             return self.group.pose(state.phase, state.weights)
         used = state.weights.nonzero()[0]
-        aims = self._aims
-        arrays = (array.take(used, 0) for array in (aims.positions, aims.rotations, aims.scales))
-        return weighted_sum(AdditivePose(*arrays, MESH), state.weights[used])
+        return weighted_sum(take(self._aims, used), state.weights[used])
 
 
 def lagged(state, before, after, seconds: float, step: float):
@@ -401,9 +387,7 @@ def ground_direction(velocity_ws: ArrayLike, forward_ws: ArrayLike) -> float | N
     return math.atan2(ahead_x * y - ahead_y * x, ahead_x * x + ahead_y * y)
 
 
-def yaw_pitch(
-    direction: ArrayLike, forward: ArrayLike = (0.0, -1.0, 0.0), up: ArrayLike = (0.0, 0.0, 1.0)
-) -> tuple[float, float]:
+def yaw_pitch(direction: ArrayLike, forward=(0.0, -1.0, 0.0), up=(0.0, 0.0, 1.0)) -> tuple[float, float]:
     """Yaw and pitch [rad] of the direction [3] to a target, in model space and of any length but 0.
 
     Yaw is -pi..pi, positive counter-clockwise seen from above (to the character's left), 0 straight up or down. Pitch

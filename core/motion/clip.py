@@ -48,7 +48,7 @@ class Clip:
 
     def pose(self, frame: int) -> LocalPose:
         """The pose [n] at a whole frame, counted from the first."""
-        return _take(self.poses, frame)
+        return take(self.poses, frame)
 
     def clip_time(self, time: float, *, start: float = 0.0, speed: float = 1.0, mode: str = LOOP) -> float:
         """Time [s] within the clip, 0 .. length, at a time of the shot [s]; on whole frames that of a pose.
@@ -83,8 +83,8 @@ class Clip:
         """
         below, share = self.place(clip_time)
         if share == 0.0:
-            return _take(self.poses, below)
-        return between(_take(self.poses, below), _take(self.poses, below + 1), np.array(share))
+            return take(self.poses, below)
+        return between(take(self.poses, below), take(self.poses, below + 1), np.array(share))
 
     def place(self, clip_time: float) -> tuple[int, float]:
         """The frame at or before a time within the clip [s], and how far it is to the next, 0 on a frame."""
@@ -107,13 +107,12 @@ class Clip:
             arrays.append(np.repeat(still[None], self.frame_count, axis=0))
             arrays[-1][:, target] = own[:, source]
         there = set(skeleton.names)
-        still = {*self.unanimated, *(there - set(self.bones))}
         return replace(
             self,
             bones=skeleton.names,
             poses=LocalPose(*arrays),
             missing=(*self.missing, *(b for b in self.bones if b not in there and b not in self.unanimated)),
-            unanimated=tuple(b for b in skeleton.names if b in still),
+            unanimated=tuple(b for b in skeleton.names if b in self.unanimated or b not in row),
         )
 
     @staticmethod
@@ -134,7 +133,7 @@ class Clip:
         below = np.clip(np.searchsorted(times, wanted + _ON_FRAME / fps, side="right") - 1, 0, len(times) - 2)
         share = np.clip((wanted - times[below]) / (times[below + 1] - times[below]), 0.0, 1.0)
         share = np.where(share < _ON_FRAME, 0.0, np.where(share > 1.0 - _ON_FRAME, 1.0, share))
-        frames = interpolate(_take(stacked, below), _take(stacked, below + 1), share[:, None])
+        frames = interpolate(take(stacked, below), take(stacked, below + 1), share[:, None])
         return Clip(name, tuple(bones), fps, frames)
 
 
@@ -170,13 +169,9 @@ def weighted_sum(poses: LocalPose, weights: np.ndarray) -> LocalPose:
 
     A weight that is the only one gives its pose to the bit.
     """
-    rotations = quaternion.weighted_mean(poses.rotations, weights)
-    return like(poses, _sum(poses.positions, weights), rotations, _sum(poses.scales, weights))
-
-
-def _sum(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Sum of values [k, n, 3] with weights [k]."""
-    return weights.dot(values.reshape(len(weights), -1)).reshape(values.shape[1:])
+    arrays = poses.positions, poses.scales
+    positions, scales = (weights.dot(array.reshape(len(weights), -1)).reshape(array.shape[1:]) for array in arrays)
+    return like(poses, positions, quaternion.weighted_mean(poses.rotations, weights), scales)
 
 
 def stack(poses: Sequence[LocalPose]) -> LocalPose:
@@ -187,12 +182,13 @@ def stack(poses: Sequence[LocalPose]) -> LocalPose:
 
 def like(pose: LocalPose, positions: np.ndarray, rotations: np.ndarray, scales: np.ndarray) -> LocalPose:
     """A pose of the same kind: an additive one stays additive in its space."""
-    if type(pose) is LocalPose:  # `replace` takes ten times as long
+    if isinstance(pose, LocalPose):  # `replace` takes ten times as long
         return LocalPose(positions, rotations, scales)
     return type(pose)(positions, rotations, scales, pose.space)
 
 
-def _take(poses: LocalPose, index) -> LocalPose:
+def take(poses: LocalPose, index) -> LocalPose:
+    """Those of some of the leading frames."""
     return like(poses, poses.positions[index], poses.rotations[index], poses.scales[index])
 
 
@@ -224,12 +220,9 @@ class SyncGroup:
         self._warps: list[tuple[NDArray, NDArray] | None] = [None] * len(clips)
         self.rounds = np.ones(len(clips))  # cycles that each clip goes through from its start to its end [k]
         if method == MARKERS:
-            moving = [i for i, clip in enumerate(clips) if clip.length > 0.0]
-            first = next((clips[i] for i in moving if clips[i].markers), None)
-            pattern = _pattern([name for name, _ in first.markers]) if first is not None else ()
-            for i in moving:
-                if clips[i].markers:
-                    self._warps[i], self.rounds[i] = _warp(clips[i], pattern, first)
+            marked = [i for i, clip in enumerate(clips) if clip.length > 0.0 and clip.markers]
+            for i in marked:
+                self._warps[i], self.rounds[i] = _warp(clips[i], clips[marked[0]])
         # Seconds of a cycle of each clip [k]; 0 for clips of a single pose, which have any phase
         self.lengths = np.array([clip.length for clip in clips]) / self.rounds
         self._moving = self.lengths > 0.0
@@ -257,9 +250,9 @@ class SyncGroup:
         if len(used) == 1:
             return self.clips[used[0]].at(times[used[0]])
         places = [(self.clips[i], *self.clips[i].place(times[i])) for i in used]
-        poses = stack([_take(clip.poses, frame) for clip, frame, _share in places])
+        poses = stack([take(clip.poses, frame) for clip, frame, _share in places])
         if any(share for _clip, _frame, share in places):  # as `Clip.at` does one by one
-            after = [_take(clip.poses, min(frame + 1, clip.frame_count - 1)) for clip, frame, _share in places]
+            after = [take(clip.poses, min(frame + 1, clip.frame_count - 1)) for clip, frame, _share in places]
             poses = between(poses, stack(after), np.array([[share] for _clip, _frame, share in places]))
         return weighted_sum(poses, weights[used])
 
@@ -281,34 +274,26 @@ def contact_markers(heights: ArrayLike, fps: float, names: Sequence[str]) -> tup
     return tuple((name, time) for time, name in sorted(found))
 
 
-def _pattern(names: Sequence[str]) -> tuple[str, ...]:
-    """The shortest part that the names repeat."""
-    for size in range(1, len(names) + 1):
-        if len(names) % size == 0 and all(name == names[i % size] for i, name in enumerate(names)):
-            return tuple(names[:size])
-    return ()
+def _warp(clip: Clip, first: Clip) -> tuple[tuple[NDArray, NDArray], int]:
+    """Phases and clip times between which time runs evenly, and the number of rounds in the clip.
 
-
-def _warp(clip: Clip, pattern: tuple[str, ...], first: Clip) -> tuple[tuple[NDArray, NDArray], int]:
-    """Phases and clip times between which time runs evenly, and the number of rounds in the clip."""
+    A round is the shortest part that the first clip's markers repeat.
+    """
     times = np.array([time for _, time in clip.markers])
     if not np.isfinite(times).all() or (np.diff(times) <= 0.0).any() or times[0] < 0.0 or times[-1] >= clip.length:
         raise RagdollError(f'The markers of clip "{clip.name}" must rise from 0 to before its end ({clip.length:g} s)')
-    names = [name for name, _ in clip.markers]
-    size = len(pattern)
+    names, others = ([name for name, _ in one.markers] for one in (clip, first))
+    size = next(size for size in range(1, len(others) + 1) if others[:size] * (len(others) // size) == others)
+    pattern = others[:size]
     turns = [i for i in range(size) if all(name == pattern[(j + i) % size] for j, name in enumerate(names))]
     if len(names) % size or not turns:
         raise RagdollError(
             f'The markers of clip "{clip.name}" ({", ".join(names)}) do not go round like those of "{first.name}" '
             f"({', '.join(pattern)})"
         )
-    rounds = len(names) // size
-    # Marker j of the clip is marker j + turns[0] of the pattern; one more on either side closes the cycle.
-    count = len(names)
-    numbers = np.arange(-count, 2 * count)
-    phases = (numbers + turns[0]) / size
-    all_times = np.concatenate([times - clip.length, times, times + clip.length])
-    return (phases, all_times), rounds
+    # Marker j of the clip is marker j + turns[0] of the pattern; those on either side close the cycle.
+    phases = (np.arange(-len(names), 2 * len(names)) + turns[0]) / size
+    return (phases, np.concatenate([times - clip.length, times, times + clip.length])), len(names) // size
 
 
 # ---- additive poses -------------------------------------------------------------------------------------------------
@@ -331,16 +316,14 @@ def make_additive(skeleton: Skeleton, pose: LocalPose, base: LocalPose, space: s
     Poses are [n], or of a clip [f, n], broadcast against each other: many frames to one base, or frame by frame.
     Raises RagdollError: a bone whose base has a scale of 0 that the pose has not.
     """
-    lost = ((base.scales == 0.0) & (pose.scales != 0.0)).any(axis=-1)
-    lost = lost.reshape(-1, len(skeleton)).any(axis=0)
+    empty = base.scales == 0.0
+    lost = (empty & (pose.scales != 0.0)).any(axis=-1).reshape(-1, len(skeleton)).any(axis=0)
     if lost.any():
         name = skeleton.names[int(np.argmax(lost))]
         raise RagdollError(f'Bone "{name}" has a scale of 0 in the base pose: no factor leads to the pose')
     target, start = pose.rotations, base.rotations
     if space == MESH:
-        target = pose_space.local_to_model_rotations(skeleton, target)
-        start = pose_space.local_to_model_rotations(skeleton, start)
-    empty = base.scales == 0.0
+        target, start = (pose_space.local_to_model_rotations(skeleton, turns) for turns in (target, start))
     return AdditivePose(
         pose.positions - base.positions,
         quaternion.multiply(target, quaternion.conjugate(start)),

@@ -200,7 +200,7 @@ def lerp(a, b, share):
 
 # ---- transforms of bones --------------------------------------------------------------------------------------------
 _EVEN = 1e-4  # scales that differ by less, in parts of them, turn nothing by more than 0.003 deg
-_AXES = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+AXES = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
 @dataclass
@@ -212,7 +212,7 @@ class Affine:
 
     def vector(self, v: tuple) -> tuple:
         """A vector of this space in the other one."""
-        return v if self.columns is None else transformed(self.columns, v)
+        return transformed(self.columns, v)
 
     def point(self, v: tuple) -> tuple:
         """Likewise a point."""
@@ -228,8 +228,10 @@ class Affine:
         return tuple((rows[0][i] / volume, rows[1][i] / volume, rows[2][i] / volume) for i in range(3))
 
 
-def transformed(columns: tuple, v: tuple) -> tuple:
-    """A matrix, given by its columns, times a vector."""
+def transformed(columns: tuple | None, v: tuple) -> tuple:
+    """A matrix, given by its columns, times a vector; None: the identity."""
+    if columns is None:
+        return v
     (ax, ay, az), (bx, by, bz), (cx, cy, cz) = columns
     x, y, z = v
     return ax * x + bx * y + cx * z, ay * x + by * y + cy * z, az * x + bz * y + cz * z
@@ -239,7 +241,8 @@ class ModelView:
     """Positions, rotations and scales in model space of some bones and all above them, as components.
 
     Attributes:
-        positions, rotations: of each bone, by its level index. scales: likewise; None where nothing is scaled.
+        positions, rotations: of each bone, by its level index, and of the armature, by -1. scales: likewise; None where
+            nothing is scaled.
         local_rotations, local_positions: relative to the parent. local_scales: likewise; None where nothing is scaled.
     """
 
@@ -251,30 +254,20 @@ class ModelView:
             array.take(picked, 0).tolist() for array in (pose.positions, pose.rotations, pose.scales)
         )
         scaled = scales != [[1.0, 1.0, 1.0]] * len(picked)
-        self.local_positions = dict(zip(bones, positions, strict=True))
-        self.local_rotations = dict(zip(bones, rotations, strict=True))
-        if replaced:
-            self.local_rotations.update(replaced)
-        self.local_scales = dict(zip(bones, scales, strict=True)) if scaled else None
-        parents, local_scales = rig.parents, self.local_scales
-        self.positions, self.rotations = places, turns = {}, {}
-        self.scales = sizes = None if local_scales is None else {}
-        local_positions, local_rotations = self.local_positions, self.local_rotations
+        self.local_positions = local_positions = dict(zip(bones, positions, strict=True))
+        self.local_rotations = local_rotations = dict(zip(bones, rotations, strict=True)) | (replaced or {})
+        self.local_scales = local_scales = dict(zip(bones, scales, strict=True)) if scaled else None
+        self.positions, self.rotations = places, turns = {-1: (0.0, 0.0, 0.0)}, {-1: IDENTITY}
+        self.scales = sizes = {-1: (1.0, 1.0, 1.0)} if scaled else None
         self._shearing = shearing = set()  # bones that are scaled unevenly, and all below them
         for bone in bones:
-            parent, position = parents[bone], local_positions[bone]
+            parent, position = rig.parents[bone], local_positions[bone]
+            above = turns[parent]
             if sizes is not None:
                 x, y, z = local_scales[bone]
                 least = _EVEN * abs(x)
                 if parent in shearing or abs(x - y) > least or abs(x - z) > least:
                     shearing.add(bone)
-            if parent < 0:
-                places[bone], turns[bone] = position, local_rotations[bone]
-                if sizes is not None:
-                    sizes[bone] = local_scales[bone]
-                continue
-            above = turns[parent]
-            if sizes is not None:
                 position = times(sizes[parent], position)
                 sizes[bone] = times(sizes[parent], local_scales[bone])
             places[bone] = add(places[parent], rotate(above, position))
@@ -286,14 +279,17 @@ class ModelView:
             vector = times(self.scales[bone], vector)
         return rotate(self.rotations[bone], vector)
 
-    def scale(self, bone: int) -> tuple:
-        """A bone's model scale."""
-        return (1.0, 1.0, 1.0) if self.scales is None else self.scales[bone]
+    def space(self, bone: int) -> tuple:
+        """Model position, rotation and scale of a bone; of the armature for -1."""
+        return self.positions[bone], self.rotations[bone], (1.0,) * 3 if self.scales is None else self.scales[bone]
 
     def parent_rotation(self, bone: int) -> tuple:
         """Model rotation of a bone's parent, the identity at a root."""
-        parent = self.rig.parents[bone]
-        return self.rotations[parent] if parent >= 0 else IDENTITY
+        return self.rotations[self.rig.parents[bone]]
+
+    def turned(self, bone: int, turn: tuple) -> tuple:
+        """A bone's local rotation when it turns, in model space or its own, beside what its parents turn."""
+        return multiply(conjugate(self.parent_rotation(bone)), multiply(turn, self.rotations[bone]))
 
     def is_uneven(self, bone: int) -> bool:
         """Whether a bone's parent, or any bone above that, is scaled unevenly: then its own frame is sheared."""
@@ -309,7 +305,7 @@ class ModelView:
             return Affine(self.positions[bone])
         parent = self.rig.parents[bone]
         above, back = self._shape(parent), conjugate(self.rotations[parent])
-        columns = tuple(above.vector(rotate(back, axis)) for axis in _AXES)
+        columns = tuple(above.vector(rotate(back, axis)) for axis in AXES)
         if dot(columns[0], cross(columns[1], columns[2])) == 0.0:
             return Affine(self.positions[bone])
         return Affine(above.point(self.local_positions[bone]), columns)
@@ -323,7 +319,7 @@ class ModelView:
         result = Affine()
         for link in reversed(path_to_root(self.rig.parents, bone)):
             rotation, scale = rotations.get(link, self.local_rotations[link]), self.local_scales[link]
-            x, y, z = (result.vector(rotate(rotation, axis)) for axis in _AXES)
+            x, y, z = (result.vector(rotate(rotation, axis)) for axis in AXES)
             columns = mul(scale[0], x), mul(scale[1], y), mul(scale[2], z)
             result = Affine(result.point(self.local_positions[link]), columns)
         return result

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import cache
+from typing import NamedTuple
 
 from .balance import Body, Stride
 
@@ -17,8 +17,7 @@ WINDOW, AHEAD, SMOOTH = 0.6, 1.2, 0.08  # [s] at 1.8 m: of the ground and of tre
 TREADMILL = 0.3  # [m/s] at 1.8 m: a lowest foot that goes faster, under a hip that does not, is carried
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """Hip and feet at a frame, left foot first; places on the ground are complex."""
 
     hip: complex
@@ -108,10 +107,6 @@ def _mixed(a: complex, b: complex, share: float) -> complex:
 
 def moved(stride: Stride, turn: complex, shift: complex) -> Stride:
     """A stride elsewhere: turned about the vertical by a unit number, then shifted."""
-
-    def place(p: complex) -> complex:
-        return turn * p + shift
-
-    points = {name: place(getattr(stride, name)) for name in ("hip", "pressure")}
-    points |= {name: tuple(map(place, getattr(stride, name))) for name in ("ankles", "places", "hips")}
-    return replace(stride, heading=turn * stride.heading, **points)
+    points = {name: turn * getattr(stride, name) + shift for name in ("hip", "pressure")}
+    points |= {name: tuple(turn * p + shift for p in getattr(stride, name)) for name in ("ankles", "places", "hips")}
+    return stride._replace(heading=turn * stride.heading, **points)

@@ -19,7 +19,7 @@ from .. import quaternion
 from ..errors import RagdollError
 from ..ragdoll.recovery.transitions import Moving, Reroot, Transition, cross_faded, smooth_step, transition
 from .clip import Clip
-from .stack import LocalPose, Rig
+from .stack import LocalPose, Rig, solved
 
 INERTIALIZED, CROSS_FADED = "INERTIALIZED", "CROSS_FADED"
 
@@ -30,10 +30,10 @@ class Passage:
 
     frame: float  # of the pose that it begins with; it shows from the next one on
     fps: float  # frames per second when it began
-    action: str  # name of the action that is played from its first frame, "" for the character's own animation
     move: Reroot  # where the motion goes, world
     carriers: np.ndarray  # level indices of the bones that go there at once
     duration: float  # of the blend [s]
+    action: str = ""  # name of the action that is played from its first frame, "" for the character's own animation
     # Local positions [n, 3] and rotations [n, 4] at the beginning, for cross-fading; None: inertialised
     old: tuple | None = None
     offsets: Transition | None = None  # what dies away; None: cross-faded
@@ -89,10 +89,7 @@ def moved_pose(rig: Rig, pose: LocalPose, place: np.ndarray, world: np.ndarray) 
 
     Raises RagdollError: a world matrix of no extent.
     """
-    try:
-        inside = np.linalg.solve(world, place)
-    except np.linalg.LinAlgError:
-        raise RagdollError("The armature's world matrix has a scale of 0") from None
+    inside = solved(world, place)
     result = pose.copy()
     roots = slice(0, rig.skeleton.root_count)
     result.positions[roots] = pose.positions[roots] @ inside[:3, :3].T + inside[:3, 3]
@@ -102,29 +99,16 @@ def moved_pose(rig: Rig, pose: LocalPose, place: np.ndarray, world: np.ndarray) 
 
 
 def begun(
-    rig: Rig,
-    old: tuple[np.ndarray, np.ndarray],
-    new: tuple[LocalPose, LocalPose],
-    worlds: tuple[np.ndarray, np.ndarray],
-    move: Reroot,
-    *,
-    frame: float,
-    fps: float,
-    duration: float,
-    carriers=(),
-    method: str = INERTIALIZED,
-    action: str = "",
-    lowest=(),
-    planned: Clip | None = None,
+    rig: Rig, old, new, worlds, move, fps, duration, carriers=(), method=INERTIALIZED, lowest=(), planned=None, **more
 ) -> Passage:
     """The passage from a pose that was shown to a motion elsewhere.
 
     Args:
         old: model-space matrices [n, 4, 4], level order, at the frame and at the one before.
         new, worlds: the motion's poses [n], in its own place, and the armature object's world matrices, at these two.
-        carriers: level indices of bones that go to the new place at once.
         lowest: level indices of bones that are to stay above the floor.
         planned: the motion, where it is made for the place; `move` is then where the animation goes on after it.
+        move, fps, duration, carriers, more: as the passage has them.
 
     Raises RagdollError: a pose that is no number; names the bone.
     """
@@ -134,21 +118,18 @@ def begun(
     else:
         moved = [moved_pose(rig, p, move.matrix() @ world, world) for p, world in zip(new, worlds, strict=True)]
     shown = [_under(rig, matrices, pose, carriers) for matrices, pose in zip(old, moved, strict=True)]
-    now, before = shown
     rows = np.asarray(lowest, dtype=int)
     floor = (rows, float((old[0][rows, :3, 3] @ worlds[0][2, :3] + worlds[0][2, 3]).min())) if len(rows) else None
-    more = {"carriers": carriers, "duration": duration, "lowest": floor, "planned": planned}
+    more |= {"move": move, "fps": fps, "duration": duration, "carriers": carriers, "lowest": floor, "planned": planned}
     more["place"] = worlds[0] if planned is not None else None
     if method == CROSS_FADED:
-        return Passage(frame, fps, action, move, old=(now.positions, now.rotations), **more)
-    offsets = transition(
-        Moving.from_frames(now.positions, now.rotations, before.positions, before.rotations, 1.0 / fps),
-        Moving.from_frames(moved[0].positions, moved[0].rotations, moved[1].positions, moved[1].rotations, 1.0 / fps),
-        np.float64(duration),
-    )
+        return Passage(old=(shown[0].positions, shown[0].rotations), **more)
+    pairs = (shown, moved)
+    both = (Moving.from_frames(a.positions, a.rotations, b.positions, b.rotations, 1.0 / fps) for a, b in pairs)
+    offsets = transition(*both, np.float64(duration))
     for values in offsets[:4]:
         values[carriers] = 0.0
-    return Passage(frame, fps, action, move, offsets=offsets, **more)
+    return Passage(offsets=offsets, **more)
 
 
 def _under(rig: Rig, matrices: np.ndarray, moved: LocalPose, carriers: np.ndarray) -> LocalPose:

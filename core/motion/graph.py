@@ -65,7 +65,7 @@ class SpaceSource:
 
     def pose(self, phase: float) -> LocalPose:
         """The blended pose [n]. Raises RagdollError where the inputs are wrong."""
-        if self.weights is None or self.message:
+        if self.message:
             raise RagdollError(self.message)
         return self.player.group.pose(phase, self.weights)
 
@@ -180,7 +180,8 @@ class Graph:
         """
         values = {**self.parameters, **parameters}
         frame = state.frame + 1
-        playing = [replace(p, phase=p.phase + self._rate(p) / self.fps) for p in _without_hidden(state.playing, frame)]
+        sources = ((p, self.states[p.state].source) for p in state.playing)
+        playing = [replace(p, phase=p.phase + (source.rate() if source else 0.0) / self.fps) for p, source in sources]
         current = playing[-1]
         known = {**values, TIME_IN_STATE: (frame - current.entered) / self.fps, PHASE: current.phase}
         for transition in self.transitions:
@@ -189,12 +190,13 @@ class Graph:
             if all(_COMPARE[c.compare](known[c.parameter], c.value) for c in transition.conditions):
                 playing.append(Playing(transition.target, frame, transition.blend_time * self.fps))
                 break
-        return GraphState(frame, tuple(_without_hidden(playing, frame)))
+        complete = [i for i, one in enumerate(playing) if _share(one, frame) >= 1.0]  # nothing below the last is seen
+        return GraphState(frame, tuple(playing[max(complete, default=0) :]))
 
     def weights(self, state: GraphState) -> list[tuple[str, float]]:
         """States with a part in the pose and their weights, which sum to 1; the current one last."""
         result: list[tuple[str, float]] = []
-        for playing in _without_hidden(state.playing, state.frame):
+        for playing in state.playing:
             share = _share(playing, state.frame) if result else 1.0
             result = [(name, weight * (1.0 - share)) for name, weight in result]
             result.append((playing.state, share))
@@ -204,15 +206,11 @@ class Graph:
         """The pose [n] at a state: each blends over what was before, as far as its blend has come. States without a
         source show the pose below."""
         result = None
-        for playing in _without_hidden(state.playing, state.frame):
+        for playing in state.playing:
             source = self.states[playing.state].source
             pose = below if source is None else source.pose(playing.phase)
             result = pose if result is None else interpolate(result, pose, _share(playing, state.frame))
         return result
-
-    def _rate(self, playing: Playing) -> float:
-        source = self.states[playing.state].source
-        return 0.0 if source is None else source.rate()
 
     def _fault_of(self, transition: Transition) -> str:
         """Why a transition does not fit the states and parameters; empty: it does."""
@@ -230,17 +228,7 @@ class Graph:
 
 def _share(playing: Playing, frame: int) -> float:
     """How far a state's blend has come, 0..1."""
-    if playing.blend_frames <= 0.0:
-        return 1.0
-    return min((frame - playing.entered) / playing.blend_frames, 1.0)
-
-
-def _without_hidden(playing: Sequence[Playing], frame: int) -> list[Playing]:
-    """What is still seen: nothing below a state whose blend is complete."""
-    for index in range(len(playing) - 1, -1, -1):
-        if _share(playing[index], frame) >= 1.0:
-            return list(playing[index:])
-    return list(playing)
+    return 1.0 if playing.blend_frames <= 0.0 else min((frame - playing.entered) / playing.blend_frames, 1.0)
 
 
 def circle_of(states: Sequence[str], transitions: Sequence[Transition]) -> list[Transition]:
@@ -253,27 +241,22 @@ def circle_of(states: Sequence[str], transitions: Sequence[Transition]) -> list[
         name: [t for t in transitions if t.source in (name, ANY) and t.target != name and _possible(t.conditions)]
         for name in states
     }
-    for start in states:
-        path = _circle(start, start, leaving, [], {start}, states.index)
-        if path:
-            return path
-    return []
+    return next((path for start in states if (path := _circle(start, start, leaving, [], states.index))), [])
 
 
-def _circle(start, here, leaving, path, seen, place) -> list[Transition] | None:
-    """A way back to `start` through states that come after it, all of whose conditions can hold together."""
+def _circle(start, here, leaving, path, place) -> list[Transition]:
+    """A way on and back to `start` through states that come after it, whose conditions can all hold together."""
     for transition in leaving[here]:
-        way = [*path, transition]
+        way, target = [*path, transition], transition.target
         if not _possible([condition for t in way for condition in t.conditions]):
             continue
-        if transition.target == start:
+        if target == start:
             return way
-        if transition.target in seen or place(transition.target) < place(start):
-            continue
-        found = _circle(start, transition.target, leaving, way, seen | {transition.target}, place)
-        if found:
-            return found
-    return None
+        if target not in [t.target for t in path] and place(target) > place(start):
+            found = _circle(start, target, leaving, way, place)
+            if found:
+                return found
+    return []
 
 
 def _possible(conditions: Sequence[Condition]) -> bool:
@@ -325,43 +308,27 @@ class GraphPlayer(Step):
         self.graph, self.sources = graph, dict(sources)
         self.messages: dict[str, str] = {}
 
-    def apply(
-        self, rig: Rig, pose: LocalPose, inputs: GraphInputs, state: GraphPlaying | None, seconds: float
-    ) -> tuple[LocalPose, GraphPlaying]:
-        """The pose that the current states give, over the one below as far as the weight goes.
+    def apply(self, rig: Rig, pose: LocalPose, inputs: GraphInputs, state, seconds: float) -> tuple:
+        """The pose that the current states give, over the one below as far as the weight goes, and a `GraphPlaying`.
 
         A parameter that is not a number counts with its default. A state that cannot be shown shows the pose below.
         """
-        self.messages = {}
-        values = self._values(inputs.parameters)
-        spaces, troubles = step_all(
-            {name: source.player for name, source in self.sources.items()},
-            state.spaces if state is not None else {},
-            inputs.spaces,
-            seconds,
-        )
+        values = {name: float(value) for name, value in inputs.parameters.items() if math.isfinite(value)}
+        wrong = "Its value is not a number: its default counts"
+        self.messages = {f'Parameter "{name}"': wrong for name in inputs.parameters if name not in values}
+        players = {name: source.player for name, source in self.sources.items()}
+        spaces, troubles = step_all(players, {} if state is None else state.spaces, inputs.spaces, seconds)
         self.messages |= {f'Blend space "{name}"': text for name, text in troubles.items()}
         for name, source in self.sources.items():
             source.weights = spaces[name].weights if name in spaces else None
             source.message = f'Blend space "{name}": {troubles[name]}' if name in troubles else ""
         now = self.graph.start(inputs.frame) if state is None else self.graph.step(state.graph, values)
         playing = GraphPlaying(now, spaces, values)
-        if not 0.0 <= inputs.weight <= 1.0:
-            self.messages["Graph"] = f"Its weight must be within 0 and 1, got {inputs.weight:g}"
-            return pose, playing
-        if inputs.weight == 0.0:
-            return pose, playing
         try:
-            return interpolate(pose, self.graph.pose(now, pose), inputs.weight), playing
+            if not 0.0 <= inputs.weight <= 1.0:
+                raise RagdollError(f"Its weight must be within 0 and 1, got {inputs.weight:g}")
+            if inputs.weight > 0.0:
+                pose = interpolate(pose, self.graph.pose(now, pose), inputs.weight)
         except RagdollError as error:
             self.messages["Graph"] = str(error)
-            return pose, playing
-
-    def _values(self, given: Mapping[str, float]) -> dict[str, float]:
-        values = {}
-        for name, value in given.items():
-            if math.isfinite(value):
-                values[name] = float(value)
-            else:
-                self.messages[f'Parameter "{name}"'] = "Its value is not a number: its default counts"
-        return values
+        return pose, playing

@@ -297,27 +297,6 @@ class TwoBoneIK:
             pole = self._point(view, inputs.pole, inputs.world, "pole")
         else:
             pole = self._bend_point(view, effector)
-        return self._solved(view, pose, effector, pole, weight), None
-
-    def _point(self, view: ModelView, values, world, what: str) -> tuple:
-        """Effector or pole in model space."""
-        space, bone = getattr(self, f"{what}_space"), getattr(self, f"{what}_bone")
-        point = vector_of(values, self.name, what)
-        if space == BONE:
-            return c.add(view.positions[bone], view.axis(bone, point))
-        return tuple(point_to_model(point, world).tolist()) if space == WORLD else point
-
-    def _bend_point(self, view: ModelView, effector) -> tuple:
-        """A point beside the line from root to effector, to where the limb bends."""
-        joints = [view.positions[bone] for bone in self._bones]
-        size = c.length(c.sub(joints[1], joints[0])) + c.length(c.sub(joints[2], joints[1]))
-        line = c.unit(c.sub(joints[2], joints[0]), (0.0, 0.0, -1.0))
-        bend = bend_direction(joints, line, size, c.rotate(view.rotations[self.upper_bone], self._bend))
-        goal = c.unit(c.sub(effector, joints[0]), line)
-        return c.along(joints[0], size, c.rotate(c.arc(line, goal, bend), bend))
-
-    def _solved(self, view: ModelView, pose: LocalPose, effector, pole, weight: float) -> LocalPose:
-        """The pose with the limb brought to the effector."""
         root, joint, end = (view.positions[bone] for bone in self._bones)
         stretch = (self.start_stretch_ratio, self.max_stretch_scale) if self.allow_stretching else None
         new_joint, new_end = solve(root, joint, end, effector, pole, stretch)
@@ -339,7 +318,24 @@ class TwoBoneIK:
             grown = c.length(c.sub(new_joint, root)), c.length(c.sub(new_end, new_joint))
             plain = c.length(c.sub(joint, root)), c.length(c.sub(end, joint))
             self._stretch(view, result, grown, plain, weight)
-        return result
+        return result, None
+
+    def _point(self, view: ModelView, values, world, what: str) -> tuple:
+        """Effector or pole in model space."""
+        space, bone = getattr(self, f"{what}_space"), getattr(self, f"{what}_bone")
+        point = vector_of(values, self.name, what)
+        if space == BONE:
+            return c.add(view.positions[bone], view.axis(bone, point))
+        return tuple(point_to_model(point, world).tolist()) if space == WORLD else point
+
+    def _bend_point(self, view: ModelView, effector) -> tuple:
+        """A point beside the line from root to effector, to where the limb bends."""
+        joints = [view.positions[bone] for bone in self._bones]
+        size = c.length(c.sub(joints[1], joints[0])) + c.length(c.sub(joints[2], joints[1]))
+        line = c.unit(c.sub(joints[2], joints[0]), (0.0, 0.0, -1.0))
+        bend = bend_direction(joints, line, size, c.rotate(view.rotations[self.upper_bone], self._bend))
+        goal = c.unit(c.sub(effector, joints[0]), line)
+        return c.along(joints[0], size, c.rotate(c.arc(line, goal, bend), bend))
 
     def _stretch(self, view: ModelView, result: LocalPose, grown: tuple, plain: tuple, weight: float) -> None:
         """Give the upper and the lower limb the share of their new lengths that the weight says."""
@@ -426,10 +422,9 @@ def stabilize(legs: list[LegStabilizer], rig: Rig, pose: LocalPose, inputs: Inpu
 def _put_back(leg: LegStabilizer, now: ModelView, then: ModelView, weight: float, places: dict, rotations: dict):
     """Note the local position and rotation of a foot that is moved by itself."""
     foot = leg.foot_bone
-    above = now.rig.parents[foot]
     place, wanted = now.positions[foot], then.positions[foot]
     if c.length(c.sub(wanted, place)) >= leg.min_distance:
-        frame = now.positions[above], now.rotations[above], now.scale(above)
+        frame = now.space(now.rig.parents[foot])
         places[foot] = into(frame, c.lerp(place, wanted, weight))
         turned = c.between(now.rotations[foot], then.rotations[foot], weight)
         rotations[foot] = c.normalized(c.multiply(c.conjugate(frame[1]), turned))
@@ -452,7 +447,7 @@ def _solve(leg: LegStabilizer, now: ModelView, then: ModelView, weight: float) -
         based = [c.between(now.rotations[b], r, weight) for b, r in zip(bones, based, strict=True)]
         wanted = c.lerp(place, wanted, weight)
     inverse, away = frame.inverse(), c.sub(wanted, frame.origin)
-    target = away if inverse is None else transformed(inverse, away)
+    target = transformed(inverse, away)
     rotations = _toward(leg, now, based, target)
     if not now.is_uneven(foot):
         return rotations
@@ -461,7 +456,7 @@ def _solve(leg: LegStabilizer, now: ModelView, then: ModelView, weight: float) -
     for _ in range(_STEPS):
         if c.length(missed) <= _PLACED * size:
             break
-        target = c.add(target, missed if inverse is None else transformed(inverse, missed))
+        target = c.add(target, transformed(inverse, missed))
         again = _toward(leg, now, based, target)
         still = c.sub(wanted, now.shown(foot, again))
         if c.length(still) >= c.length(missed):

@@ -1,7 +1,7 @@
 """Pose layers, the first one lowest, each of which overrides the pose below it or adds to it, on some of the bones."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -105,9 +105,7 @@ class LayerStack(Step):
         """Whether a frame depends on those before it."""
         return any(player.keeps_state for player in self.players.values())
 
-    def apply(
-        self, rig: Rig, pose: LocalPose, inputs: LayerInputs, state: dict | None, seconds: float
-    ) -> tuple[LocalPose, dict]:
+    def apply(self, rig: Rig, pose: LocalPose, inputs: LayerInputs, state: dict | None, seconds: float) -> tuple:
         """The pose with all layers on top; the state is that of the blend spaces by name.
 
         A layer that fails is left out and told; the rest goes on.
@@ -146,20 +144,15 @@ def mask_from_bones(skeleton: Skeleton, bones: Sequence[str], *, depth: int = 0,
     return mask
 
 
-def mask_from_roles(
-    roles: Sequence[str], wanted: Iterable[str], sides: Sequence[str], side: str | None = None
-) -> np.ndarray:
+def mask_from_roles(roles: Sequence[str], wanted, sides: Sequence[str], side: str | None = None) -> np.ndarray:
     """A mask [n] that is 1 on bones of the wanted roles and, unless it is None, of one side.
 
     It is in the order of `roles` and `sides`, which say what each bone is; see `core.anatomy.roles`.
     """
-    wanted = set(wanted)
     return np.array([role in wanted and side in (None, own) for role, own in zip(roles, sides, strict=True)], float)
 
 
-def blend_poses(
-    skeleton: Skeleton, reference: LocalPose, poses: Sequence, weights, names, mode: str = NORMALIZE
-) -> LocalPose:
+def blend_poses(skeleton: Skeleton, reference: LocalPose, poses, weights, names, mode: str = NORMALIZE) -> LocalPose:
     """Several poses [n] with weights; the names are for messages.
 
     With NORMALIZE, weights whose sum is above 1 are divided by it, and what is missing to 1 is the reference. With
@@ -183,11 +176,9 @@ def blend_poses(
 
 def _check_numbers(pose: LocalPose | AdditivePose, skeleton: Skeleton) -> None:
     """Raises RagdollError naming the first bone [n] that has a value which is not a number."""
-    rotations, positions, scales = pose.rotations, pose.positions, pose.scales
+    arrays = pose.rotations, pose.positions, pose.scales
     # One number that is none, if any of them is.
-    squares = np.vdot(rotations, rotations), np.vdot(positions, positions), np.vdot(scales, scales)
-    if not math.isfinite(sum(map(float, squares))):
-        finite = np.isfinite(np.concatenate([rotations, positions, scales], axis=-1)).all(axis=-1)
-        raise RagdollError(
-            f'its source gives a value that is not a number on bone "{skeleton.names[int(np.argmin(finite))]}"'
-        )
+    if not math.isfinite(sum(float(np.vdot(array, array)) for array in arrays)):
+        finite = np.isfinite(np.concatenate(arrays, axis=-1)).all(axis=-1)
+        name = skeleton.names[int(np.argmin(finite))]
+        raise RagdollError(f'its source gives a value that is not a number on bone "{name}"')

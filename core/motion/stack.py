@@ -32,6 +32,19 @@ class LocalPose:
         return pose_space.local_to_model(skeleton, self.positions, self.rotations, self.scales)
 
 
+class MatrixPose(LocalPose):
+    """A pose of local matrices [n, 4, 4], taken apart when it is looked into: mostly it is only passed on."""
+
+    def __init__(self, matrices: np.ndarray) -> None:
+        self._matrices = matrices
+
+    @cached_property
+    def _parts(self) -> tuple:
+        return pose_space.decompose_matrices(self._matrices)
+
+    positions, rotations, scales = (property(lambda self, i=i: self._parts[i]) for i in range(3))
+
+
 @dataclass(eq=False)
 class Rig:
     """A skeleton of n bones with its bind pose; everything in the skeleton's level order."""
@@ -77,6 +90,10 @@ class Rig:
         """Whether a bone is above another one; not above itself."""
         return ancestor in path_to_root(self.parents, bone)[1:]
 
+    def are_in_line(self, a: int, b: int) -> bool:
+        """Whether one of two bones is above the other."""
+        return self.is_ancestor(a, b) or self.is_ancestor(b, a)
+
     def with_ancestors(self, bones) -> tuple:
         """Bones and all above them, each once, parents before children."""
         return tuple(sorted({above for bone in bones for above in path_to_root(self.parents, bone)}))
@@ -105,10 +122,7 @@ def vector_of(values, entry: str, what: str) -> tuple:
 
 def weight_of(weight, entry: str) -> float:
     """A weight, clamped to 0..1. Raises RagdollError, naming the entry, when it is not a number."""
-    weight = float(weight)
-    if not math.isfinite(weight):
-        raise RagdollError(f"{entry}: the weight is not a number")
-    return min(1.0, max(0.0, weight))
+    return min(1.0, max(0.0, *vector_of([weight], entry, "weight")))
 
 
 def vector_to_model(vector_ws, world) -> np.ndarray:
@@ -118,7 +132,7 @@ def vector_to_model(vector_ws, world) -> np.ndarray:
     """
     vector = np.asarray(vector_ws, dtype=float)
     if world is not None:
-        vector = _solved(world, vector)
+        vector = solved(np.asarray(world, dtype=float)[:3, :3], vector)
     size = np.linalg.norm(vector)
     if not 0.0 < size < math.inf:
         raise RagdollError(f"{np.asarray(vector_ws).tolist()} is not a direction")
@@ -128,12 +142,16 @@ def vector_to_model(vector_ws, world) -> np.ndarray:
 def point_to_model(point_ws, world) -> np.ndarray:
     """A point of the world [3] in armature space. Raises RagdollError for a world matrix of no extent."""
     point = np.asarray(point_ws, dtype=float)
-    return point if world is None else _solved(world, point - np.asarray(world, dtype=float)[:3, 3])
+    if world is None:
+        return point
+    world = np.asarray(world, dtype=float)
+    return solved(world[:3, :3], point - world[:3, 3])
 
 
-def _solved(world, vector: np.ndarray) -> np.ndarray:
+def solved(world: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """What the armature's world matrix, or its linear part, makes the values of. Raises RagdollError: it is flat."""
     try:
-        return np.linalg.solve(np.asarray(world, dtype=float)[:3, :3], vector)
+        return np.linalg.solve(world, values)
     except np.linalg.LinAlgError:
         raise RagdollError("The armature's world matrix has a scale of 0") from None
 
@@ -143,7 +161,6 @@ class Step:
     """One step of the stack."""
 
     name: str  # for messages
-    kind: str = ""  # what the host calls its kind
     solver: object  # what `apply` calls, unless a class has its own
     marks_reference: bool = False  # the pose that enters this step is the reference from here on
     begins_reference: bool = False  # it is, where no step before has marked one
@@ -166,9 +183,7 @@ class Step:
         return False
 
 
-def run(
-    entries: list[Step], rig: Rig, pose: LocalPose, context, states: tuple | None, seconds: float
-) -> tuple[LocalPose, tuple, dict]:
+def run(entries: list[Step], rig: Rig, pose: LocalPose, context, states: tuple | None, seconds: float) -> tuple:
     """Take a pose through all entries, in order. An entry that fails is left out; the rest goes on.
 
     Returns the pose, the states of this frame, and messages by the name of the entry that failed or has a note.

@@ -53,60 +53,45 @@ class TransformBone:
         modes = (self.translation_mode, self.rotation_mode, self.scale_mode)
         if weight == 0.0 or modes == (IGNORE,) * 3:
             return pose, None
-        given = {name: vector_of(getattr(self, name), self.name, name) for name in ("translation", "rotation", "scale")}
-        given["rotation"] = tuple(quaternion.normalize(given["rotation"]).tolist())
-        view, result, world = ModelView(rig, pose, self._closure), pose.copy(), _world(inputs.world)
-        bone, parent = self.bone, rig.parents[self.bone]
-        place, size = (view.positions[parent], view.scale(parent)) if parent >= 0 else ((0.0,) * 3, (1.0,) * 3)
-        above = place, view.parent_rotation(bone), size
-        if 0.0 in size:
+        names = "translation", "rotation", "scale"
+        translation, rotation, scale = (vector_of(getattr(self, name), self.name, name) for name in names)
+        rotation = tuple(quaternion.normalize(rotation).tolist())
+        view, result = ModelView(rig, pose, self._closure), pose.copy()
+        bone, above = self.bone, view.space(rig.parents[self.bone])
+        frames = {BONE: view.space(bone), PARENT: above, COMPONENT: view.space(-1), WORLD: _world(inputs.world)}
+        if 0.0 in above[2]:
             raise RagdollError(f'{self.name}, "{rig.name(bone)}": its parent has a scale of 0')
-        local = view.local_positions[bone], view.local_rotations[bone], tuple(result.scales[bone].tolist())
         if self.translation_mode != IGNORE:
-            frame = self._frame(self.translation_space, view, world, above)
-            held = into(frame, out_of(above, local[0]))
-            new = given["translation"]
+            frame = frames[self.translation_space]
             if self.translation_mode == ADD:
-                new = c.add(held, new)
-            result.positions[bone] = c.lerp(local[0], into(above, out_of(frame, new)), weight)
+                translation = c.add(into(frame, view.positions[bone]), translation)
+            new = into(above, out_of(frame, translation))
+            result.positions[bone] = c.lerp(view.local_positions[bone], new, weight)
         if self.rotation_mode != IGNORE:
-            turn = self._frame(self.rotation_space, view, world, above)[1]
-            held = c.multiply(c.conjugate(turn), c.multiply(above[1], local[1]))
-            new = given["rotation"]
+            turn = frames[self.rotation_space][1]
             if self.rotation_mode == ADD:
-                new = c.multiply(new, held)
-            rotation = c.multiply(c.conjugate(above[1]), c.multiply(turn, new))
-            result.rotations[bone] = c.between(local[1], rotation, weight)
+                rotation = c.multiply(rotation, c.multiply(c.conjugate(turn), view.rotations[bone]))
+            rotation = c.multiply(c.conjugate(above[1]), c.multiply(turn, rotation))
+            result.rotations[bone] = c.between(view.local_rotations[bone], rotation, weight)
         if self.scale_mode != IGNORE:
-            new = given["scale"]
+            before = tuple(result.scales[bone].tolist())
             if self.scale_mode == ADD:
-                scale = c.times(local[2], new)
+                scale = c.times(before, scale)
             else:
-                units = self._frame(self.scale_space, view, world, above)[2]
-                scale = tuple(x * u / a for x, u, a in zip(new, units, size, strict=True))
-            result.scales[bone] = c.lerp(local[2], scale, weight)
+                units = frames[self.scale_space][2]
+                scale = tuple(x * u / a for x, u, a in zip(scale, units, above[2], strict=True))
+            result.scales[bone] = c.lerp(before, scale, weight)
         return result, None
-
-    def _frame(self, space: str, view: ModelView, world: tuple, above: tuple) -> tuple:
-        """Position, rotation and scale of a space in model space."""
-        if space == BONE:
-            return view.positions[self.bone], view.rotations[self.bone], view.scale(self.bone)
-        if space == PARENT:
-            return above
-        if space == COMPONENT:
-            return (0.0, 0.0, 0.0), c.IDENTITY, (1.0, 1.0, 1.0)
-        place, turn, size = world
-        inverse = c.conjugate(turn)
-        shrunk = tuple(1.0 / s for s in size)
-        return c.mul(-1.0, c.times(shrunk, c.rotate(inverse, place))), inverse, shrunk
 
 
 def _world(world) -> tuple:
-    """Position, rotation and scale of the armature in the world."""
+    """Position, rotation and scale of the world in model space."""
     parts = pose_space.decompose_matrices(np.eye(4) if world is None else np.asarray(world, dtype=float))
-    if (parts[2] == 0.0).any():
+    place, turn, size = (tuple(part.tolist()) for part in parts)
+    if 0.0 in size:
         raise RagdollError("The armature's world matrix has a scale of 0")
-    return tuple(tuple(part.tolist()) for part in parts)
+    inverse, shrunk = c.conjugate(turn), tuple(1.0 / s for s in size)
+    return c.mul(-1.0, c.times(shrunk, c.rotate(inverse, place))), inverse, shrunk
 
 
 def out_of(frame: tuple, point) -> tuple:

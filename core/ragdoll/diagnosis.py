@@ -217,10 +217,8 @@ def _joints(s):
     away = np.flatnonzero(s.moved > MOVED * s.height) if s.moved is not None else ()
     if len(away):
         worst = int(np.argmax(s.moved))
-        text = (
-            f"The joint of '{s.names[worst]}' stands {length_text(float(s.moved[worst]))} away from its bone"
-            f"{_more(len(away), 'joint')}: the bodies turn about a wrong point"
-        )
+        what = f"The joint of '{s.names[worst]}' stands {length_text(float(s.moved[worst]))} away from its bone"
+        text = f"{what}{_more(len(away), 'joint')}: the bodies turn about a wrong point"
         yield _found(JOINT_MOVED, text, "Rebuild, which puts it back", REBUILD, [s.names[i] for i in away])
 
 
@@ -235,10 +233,8 @@ def _overlaps(s):
     deep = [(i, k, depth) for i, k, depth in s.overlaps if depth > DEEP * s.height]
     if deep:
         i, k, depth = max(deep, key=lambda found: found[2])
-        text = (
-            f"'{s.names[i]}' and '{s.names[k]}' stand {length_text(depth)} in each other"
-            f"{_more(len(deep), 'pair')}: they push each other away"
-        )
+        what = f"'{s.names[i]}' and '{s.names[k]}' stand {length_text(depth)} in each other"
+        text = f"{what}{_more(len(deep), 'pair')}: they push each other away"
         bones = dict.fromkeys(s.names[body] for pair in deep for body in pair[:2])
         yield _found(OVERLAP, text, "Rebuild, which tells them apart or makes them smaller", REBUILD, bones)
 
@@ -248,10 +244,8 @@ def _first_pose(s):
     if len(beyond):
         worst = int(np.argmax(s.excess))
         bones = [s.names[i] for i in beyond[np.argsort(-s.excess[beyond], kind="stable")]]
-        text = (
-            f"In the shot's first pose '{s.names[worst]}' is {math.degrees(s.excess[worst]):.3g} deg beyond its "
-            f"limits{_more(len(bones), 'bone')}: it starts with a jerk"
-        )
+        what = f"In the shot's first pose '{s.names[worst]}' is {math.degrees(s.excess[worst]):.3g} deg beyond its"
+        text = f"{what} limits{_more(len(bones), 'bone')}: it starts with a jerk"
         yield _found(FIRST_POSE, text, "Widen the limits", ("check_limits", {"widen": True}, "Widen Limits"), bones)
 
 
@@ -264,10 +258,8 @@ def _masses(s):
         return
     worst = int(large[np.argmax(ratio[large])])
     heavy, light = int(joined[worst]), int(s.parents[joined[worst]])
-    text = (
-        f"'{s.names[heavy]}' weighs {s.masses[heavy]:.3g} kg, {ratio[worst]:.3g} times '{s.names[light]}' that it "
-        f"hangs on{_more(len(large), 'pair')}: the joint gives way"
-    )
+    what = f"'{s.names[heavy]}' weighs {s.masses[heavy]:.3g} kg, {ratio[worst]:.3g} times '{s.names[light]}'"
+    text = f"{what} that it hangs on{_more(len(large), 'pair')}: the joint gives way"
     bones = dict.fromkeys(s.names[i] for n in large for i in (int(joined[n]), int(s.parents[joined[n]])))
     yield _found(MASS_RATIO, text, "Set their own masses nearer to each other, or to 0", bones=bones)
 
@@ -278,10 +270,8 @@ def _tiny(s):
     if not len(found):
         return
     least = int(found[np.argmin(np.minimum(s.sizes / (TINY_SIZE * s.height), shares / TINY_MASS)[found])])
-    text = (
-        f"'{s.names[least]}' measures {length_text(float(s.sizes[least]))} and weighs {s.masses[least]:.3g} kg"
-        f"{_more(len(found), 'body')}: too little for steady joints"
-    )
+    what = f"'{s.names[least]}' measures {length_text(float(s.sizes[least]))} and weighs {s.masses[least]:.3g} kg"
+    text = f"{what}{_more(len(found), 'body')}: too little for steady joints"
     bones = [s.names[i] for i in found if s.parents[i] >= 0]
     button = "Merge into Parents" if bones else ""
     yield _found(TINY, text, "Let it ride on its parent's body", button, bones or [s.names[least]])

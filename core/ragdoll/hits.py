@@ -151,12 +151,11 @@ def pushes(hit: Hit | Explosion, bodies: Bodies, begin: float, end: float, fps) 
 
 def _direction(hit: Hit, bodies: Bodies, row: int, arm) -> np.ndarray:
     """Unit vector [3], world; none where a target is reached."""
+    way = np.asarray(hit.direction, dtype=float)
     if hit.space == TOWARDS:
         way = np.asarray(hit.target, dtype=float) - bodies.centers[row] - arm
-    else:
-        way = np.asarray(hit.direction, dtype=float)
-        if hit.space == LOCAL:
-            way = quaternion.rotate(bodies.rotations[row], way)
+    elif hit.space == LOCAL:
+        way = quaternion.rotate(bodies.rotations[row], way)
     way = way / max(float(np.abs(way).max()), 1e-300)  # lengths near the ends of the range square badly
     return way / max(float(np.linalg.norm(way)), 1e-12)
 
@@ -285,17 +284,13 @@ def loosened(settings: Loosening, factors, blows, parents, begin, end, mass, siz
                     factors = factors * np.exp(-shares[blow.body] * abs(blow.impulse))
             elif blow.begins <= start and stop <= blow.begins + blow.duration:
                 pull += shares[blow.body] * abs(blow.impulse) / blow.duration
-        factors = _regained(factors, settings.regain, pull, stop - start)
+        # The solution of ``df/dt = rate - pull f``, kept to 1 where it gets there.
+        course = pull * (stop - start)
+        # (1 - exp(-x)) / x, by its series where the quotient would be of two vanishing numbers
+        safe = np.where(course > 1e-6, course, 1.0)
+        mean = np.where(course > 1e-6, -np.expm1(-course) / safe, 1.0 - 0.5 * course)
+        factors = np.minimum(factors * np.exp(-course) + settings.regain * (stop - start) * mean, 1.0)
     return factors
-
-
-def _regained(factors, rate: float, pull, seconds: float) -> np.ndarray:
-    """Solution of ``df/dt = rate - pull f`` after some seconds, kept to 1 where it gets there."""
-    course = pull * seconds
-    # (1 - exp(-x)) / x, by its series where the quotient would be of two vanishing numbers
-    safe = np.where(course > 1e-6, course, 1.0)
-    mean = np.where(course > 1e-6, -np.expm1(-course) / safe, 1.0 - 0.5 * course)
-    return np.minimum(factors * np.exp(-course) + rate * seconds * mean, 1.0)
 
 
 # ---- placing hits by hand and showing them --------------------------------------------------------------------------

@@ -150,10 +150,8 @@ class Wires:
         self._low, self._high = low[rows, self._axis], high[rows, self._axis]
         # Near the end of a range is what is within a share of the bound's own angle.
         least, most = np.abs(self._low), np.abs(self._high)
-        self._near = (
-            np.where(least > NARROW, self._low + NEAR_SHARE * least, -np.inf),
-            np.where(most > NARROW, self._high - NEAR_SHARE * most, np.inf),
-        )
+        near_low = np.where(least > NARROW, self._low + NEAR_SHARE * least, -np.inf)
+        self._near = near_low, np.where(most > NARROW, self._high - NEAR_SHARE * most, np.inf)
         self._others = (self._axis + 1) % 3, (self._axis + 2) % 3
         self._rows, self._middle = rows, 0.5 * (self._low + self._high)
         self._ends_of = np.concatenate([self._parents, self.joined])
@@ -233,13 +231,9 @@ class Wires:
         frames = parent.copy()
         swing = quaternion.from_axis_angle(quaternion.joined((x, np.zeros_like(x), z)), angle)
         frames[:, :3, :3] = np.matmul(parent[:, :3, :3], quaternion.to_matrix(swing))
-        return Reading(
-            turn=shown,
-            swing_standing=np.where(self._cone, swung_far, np.where(self._hinge, turned, INSIDE)),
-            twist_standing=np.where(self._cone, ranged, INSIDE),
-            separation=np.sqrt(np.einsum("ji,ji->j", apart, apart)),
-            swung_frames=frames,
-        )
+        of_swing = np.where(self._cone, swung_far, np.where(self._hinge, turned, INSIDE))
+        of_twist = np.where(self._cone, ranged, INSIDE)
+        return Reading(shown, of_swing, of_twist, np.sqrt(np.einsum("ji,ji->j", apart, apart)), frames)
 
     def ends(self, matrices, reading: "Reading", kept: "Kept") -> np.ndarray:
         """World ends [k, 2, 3] of the lines that are kept."""

@@ -3,7 +3,6 @@
 import cmath
 import itertools
 import math
-from dataclasses import replace
 
 import motion_rigs
 import numpy as np
@@ -151,13 +150,13 @@ def test_the_pose_has_hip_and_feet_where_the_state_has_them(seed, scale):
     pose = rig.bind.copy()
     before = figure.sampled(pose, world)
     feet = balance.Foot(size * (0.2 + 0.1j), 0.05 * size), balance.Foot(size * -0.1j)
-    state = replace(State(), hip=size * (0.1 + 0.02j), drop=(0.15 * size, 0.0), feet=feet)
+    state = State()._replace(hip=size * (0.1 + 0.02j), drop=(0.15 * size, 0.0), feet=feet)
     after = figure.sampled(figure.posed(body, pose, world, state), world)
     assert after.hip == pytest.approx(before.hip + state.hip, abs=1e-9 * size)
     for k in (0, 1):
         assert after.ankles[k] == pytest.approx(before.ankles[k] + feet[k].offset, abs=1e-6 * size)
         assert after.heights[k] == pytest.approx(before.heights[k] + feet[k].height, abs=1e-6 * size)
-    leaning = figure.posed(body, pose, world, replace(state, lean=(0.2 * before.heading, 0j)))
+    leaning = figure.posed(body, pose, world, state._replace(lean=(0.2 * before.heading, 0j)))
     places = [
         motion_rigs.shown(rig, p, rig.index["head"])[:3, 3] for p in (figure.posed(body, pose, world, state), leaning)
     ]

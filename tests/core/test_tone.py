@@ -137,14 +137,14 @@ def test_falls_are_alike_at_any_frame_rate_size_and_gravity():
 def test_the_pose_goes_over_from_that_of_the_knock_out_and_keeps_what_no_posture_says():
     draw = np.random.default_rng(1)
     start, end, lying = quaternion.normalize(draw.normal(size=(3, 3, 4)))
-    known = np.tile(end, (tone.CHOICES, 1, 1))
+    known, alone = np.tile(end, (tone.CHOICES, 1, 1)), np.zeros(3, dtype=int)
     known[:, 1] = np.nan
     for clock, share in ((0.0, 0.0), (tone.SETTLES, 1.0), (9.0, 1.0)):
-        found = tone.target(tone.Fall(clock=clock), start, tone.sided(known), lying)
+        found = tone.target([tone.Fall(clock=clock)], alone, start, tone.sided(known), lying)
         assert quaternion.angle_between(found[1], start[1]) < 1e-9
         wanted = np.where(share, end, start)
         assert np.max(quaternion.angle_between(found, wanted)[[0, 2]]) < 1e-6
-    lies = tone.target(tone.Fall(clock=9.0, faded=tone.FADES), start, tone.sided(known), lying)
+    lies = tone.target([tone.Fall(clock=9.0, faded=tone.FADES)], alone, start, tone.sided(known), lying)
     assert np.max(quaternion.angle_between(lies, lying)) < 1e-6  # muscles let go
 
 

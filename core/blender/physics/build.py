@@ -173,7 +173,7 @@ def plan_of(obj, scene, bones, *, uneven: bool = False) -> tuple:
         asked_for = armature.selected(obj) if bones == "SELECTED" else np.full(len(pose.names), bones == "ALL")
     skin = read_skin(obj, pose, to_world, armature.prop_bones(obj, anatomy, asked_for))
     vertices = None if skin is None else skin.of_bones()
-    deform = armature.deforming(obj, pose, vertices)
+    deform = armature.deforming(obj, vertices)
     grounded = _grounded(pose, deform, vertices, anatomy)
     deform &= ~grounded
     candidates = asked_for if isinstance(bones, np.ndarray) or bones in ("SELECTED", "ALL") else deform

@@ -68,14 +68,9 @@ def converted(bone: bpy.types.Bone, matrix, parent=None, *, invert: bool = False
         parent: the parent's matrix in armature space; None at roots.
         invert: the basis matrix from that in armature space instead.
     """
-    known = {}
-    if parent is not None:
-        known = {"parent_matrix": _matrix_of(parent), "parent_matrix_local": bone.parent.matrix_local}
-    return np.array(bone.convert_local_to_pose(_matrix_of(matrix), bone.matrix_local, invert=invert, **known))
-
-
-def _matrix_of(matrix) -> Matrix:
-    return matrix if isinstance(matrix, Matrix) else Matrix(matrix.tolist())
+    matrix, above = (m if m is None or isinstance(m, Matrix) else Matrix(m.tolist()) for m in (matrix, parent))
+    known = {} if above is None else {"parent_matrix": above, "parent_matrix_local": bone.parent.matrix_local}
+    return np.array(bone.convert_local_to_pose(matrix, bone.matrix_local, invert=invert, **known))
 
 
 def bind_joints(obj: bpy.types.Object) -> tuple[np.ndarray, np.ndarray]:
@@ -206,7 +201,7 @@ def is_evenly_scaled(obj) -> bool:
     return size.max() - size.min() <= UNIFORM_TOLERANCE * size.max()
 
 
-def deforming(obj, pose: BindPose, vertices: list | None) -> np.ndarray:
+def deforming(obj, vertices: list | None) -> np.ndarray:
     """Which bones [n] deform: those that dominate vertices; without a skinned mesh, those marked so."""
     flags = np.array([bone.use_deform for bone in obj.data.bones], dtype=bool)
     if vertices is None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from functools import cache
+
 import numpy as np
 
 from ...anatomy.roles import ARM, CHEST, FOOT, PELVIS, SHANK, SPINE
@@ -18,114 +21,150 @@ MARGIN = 0.02  # of the height: a trunk nearer to the floor touches it
 
 
 class Falling:
-    """The muscles of one character: what its joints have, and the fall that is under way."""
+    """One character in a fall that is under way: its joints with motors, and what is measured of its trunk."""
 
-    def __init__(self, run, scene, character) -> None:
-        self.character, self.fall, self.muscles = character, tone.Fall(), None
+    def __init__(self, run, character) -> None:
+        self.character, self.fall = character, tone.Fall()
         obj, drives, begin = character.obj, run.joint_drives, character.rows.start
         self.of = drives.of(character)
         self.rows = drives.rows[self.of]
-        self.start, before = (drives.relative(body)[self.of] for body in (run.body, run.body_before))
-        self.memory = {"last": (before, np.zeros_like(before[:, 1:]))}  # of the law of springs
+        self.start, self.before = (drives.relative(body)[self.of] for body in (run.body, run.body_before))
         own, record = self.rows - begin, built.record(obj.active_ragdoll.collection)
         none = np.full((tone.CHOICES, len(character.bones), 4), np.nan)
-        self.postures = tone.sided(np.array(record["postures"] or none, dtype=float)[:, own])
+        self.known, self.turns = tone.sided(np.array(record["postures"] or none, dtype=float)[:, own])
         settings = [obj.pose.bones[name].active_ragdoll for name in character.bone_names]
         self.arms = np.array([settings[i].role in ARM for i in own])
         self.limits = np.array([joint_objects.swings_of(settings[i]) for i in own])
         self.strengths = character.strengths[0][own]
-        # Rows in the run of the bodies with such roles.
-        self.trunk, feet, shanks = (
-            np.array([begin + i for i, each in enumerate(settings) if each.role in roles], dtype=int)
-            for roles in ((PELVIS, SPINE, CHEST), (FOOT,), (SHANK,))
-        )
-        self.feet = feet if len(feet) else shanks
+        self.trunk = _rows(settings, begin, PELVIS, SPINE, CHEST)
+        feet = _rows(settings, begin, FOOT)
+        self.feet = feet if len(feet) else _rows(settings, begin, SHANK)
         known = record["facing"] and len(self.trunk)
         self.trunk = self.trunk if known else np.array([begin])
-        self.facing = np.array(record["facing"])[self.trunk - begin] if known else None
-        self.corners = [np.array(character.bodies.objects[int(row) - begin].bound_box) for row in self.trunk]
-        self.solids = ground.solids(scene)  # any that goes ends the run
+        masses = run.masses[self.trunk]
+        self.shares, self.facing = masses / masses.sum(), None
+        if known:  # forward and left in the bodies' axes, by their shares [t, 2, 3]
+            facing = np.array(record["facing"])[self.trunk - begin] @ run.offsets[self.trunk, :3, :3]
+            self.facing = facing * (self.shares[:, None] * run.handedness[self.trunk])[:, :, None]
+        self.corners = np.array([character.bodies.objects[int(row) - begin].bound_box for row in self.trunk])
 
-    def step(self, run, scene, settings, relative: np.ndarray, seconds: float) -> None:
-        """After a frame is shown, with the run's joints at rotations [k, 4]: the muscles for the next frame."""
-        relative = relative[self.of]
-        gravity = np.array(world.gravity(scene))
-        known = self.muscles is not None and self.fall.faded == 0.0
-        start = self.muscles.end if known else tone.target(self.fall, self.start, self.postures, relative)
-        self.fall = tone.step(self.fall, self._measured(run, gravity), settings.reflexes, seconds)
-        factor = run.numbers["tone"][self.rows] * ~(run.limp | run.kinematic)[self.rows]
-        weight = factor * settings.tone * self.fall.strength
-        if settings.reflexes:
-            weight = np.minimum(np.where(self.arms, tone.BRACED * weight, weight), 1.0)
-        pull = float(np.linalg.norm(gravity))
-        own, frequency = run.numbers["max_torque"][self.rows], tone.FREQUENCY / tone.pace(self.character.height, pull)
-        self.muscles = Muscles(
-            of=self.of,
-            start=start,
-            end=tone.target(self.fall, self.start, self.postures, relative),
-            weight=tone.stiffened(weight, relative, self.limits),
-            parameters={"frequency": frequency, "damping_ratio": tone.DAMPING_RATIO},
-            memory=self.memory,
-            strongest=np.where(own > 0.0, own, self.strengths),
-            holding=weight**tone.HOLDS * np.where(own > 0.0, own, self.strengths),
-        )
-
-    def _measured(self, run, gravity: np.ndarray) -> tone.Trunk:
+    def step(self, run, solids, gravity: np.ndarray, reflexes: bool, seconds: float) -> None:
+        """After a frame is shown: the fall until the next one. solids: see `_bounded`."""
         rows, body, height = self.trunk, run.body, self.character.height
-        shares = run.masses[rows] / run.masses[rows].sum()
-        pull = float(np.linalg.norm(gravity))
+        pull = math.hypot(*gravity)
         falls = pull > 0.0 and not self.fall.touched
-        clearance = self._clearance(run, gravity / pull) - MARGIN * height if falls else np.inf
-        place = shares @ body[rows, :3, 3]
-        feet = body[self.feet, :3, 3].mean(axis=0) if len(self.feet) else place
-        velocity = np.zeros(3) if run.velocity is None else shares @ run.velocity[rows]
-        return tone.Trunk(place - feet, velocity, self._axes(run, shares), clearance, height, gravity)
+        clearance = self._clearance(run, solids(), gravity / pull) - MARGIN * height if falls else np.inf
+        place = self.shares @ body[rows, :3, 3]
+        feet = np.add.reduce(body[self.feet, :3, 3]) / len(self.feet) if len(self.feet) else place
+        velocity = np.zeros(3) if run.velocity is None else self.shares @ run.velocity[rows]
+        found = tone.Trunk(place - feet, velocity, self._axes(run), clearance, height, gravity)
+        self.fall = tone.step(self.fall, found, reflexes, seconds)
 
-    def _clearance(self, run, down: np.ndarray) -> float:
+    def _clearance(self, run, solids: tuple, down: np.ndarray) -> float:
         """The shortest way [m] of the trunk's bodies along a unit vector [3] to what is there; inf where nothing is."""
+        starts, turns = run.body[self.trunk, :3, 3], run.body[self.trunk, :3, :3]
         reach = FAR * self.character.height * down
-        others = [solid.evaluated_get(run.graph) for solid in self.solids]
-        boxes = [moved(np.array(other.bound_box), array_of(other.matrix_world)) for other in others]
-        bounds = [(box.min(axis=0), box.max(axis=0)) for box in boxes]
+        sizes = ((self.corners @ turns.transpose(0, 2, 1)) @ down).max(axis=1)
+        others, lowest, highest = solids
+        low, high = (each(starts, starts + reach)[:, None] for each in (np.minimum, np.maximum))
         ways = [np.inf]
-        for row, corners in zip(self.trunk, self.corners, strict=True):
-            start, own = run.body[row, :3, 3], corners @ run.body[row, :3, :3].T
-            low, high = np.minimum(start, start + reach), np.maximum(start, start + reach)
-            for other, (lowest, highest) in zip(others, bounds, strict=True):
-                if (low > highest).any() or (high < lowest).any():
-                    continue
-                if (found := ground.met(other, start, reach)) is not None:
-                    ways.append(float((found[0] - start) @ down - (own @ down).max()))
+        for row, other in np.argwhere(((low <= highest) & (high >= lowest)).all(axis=2)).tolist():
+            if (found := ground.met(others[other], starts[row], reach)) is not None:
+                ways.append(float((found[0] - starts[row]) @ down - sizes[row]))
         return min(ways)
 
-    def _axes(self, run, shares) -> np.ndarray | None:
+    def _axes(self, run) -> np.ndarray | None:
         if self.facing is None:
             return None
-        turns = run.body[self.trunk, :3, :3] @ run.offsets[self.trunk, :3, :3].transpose(0, 2, 1)
-        each = np.einsum("tij,taj->tai", turns, self.facing) * run.handedness[self.trunk][:, :, None]
-        forward, left = np.einsum("t,tai->ai", shares, each)
-        forward /= max(float(np.linalg.norm(forward)), 1e-9)
-        left = left - forward * float(left @ forward)
-        return np.array([forward, left / max(float(np.linalg.norm(left)), 1e-9)])
+        forward, left = np.einsum("tij,taj->ai", run.body[self.trunk, :3, :3], self.facing)
+        forward /= max(math.hypot(*forward), 1e-9)
+        left -= forward * float(left @ forward)
+        return np.array([forward, left / max(math.hypot(*left), 1e-9)])
 
 
 class Tone(Effect):
-    """The muscle tone of a run's characters while they are limp; recovery comes before it."""
+    """The muscle tone of a run's characters while they are limp; recovery comes before it.
+
+    The joints of all of them are led together: what costs is the number of calls, not that of joints.
+    """
 
     def __init__(self, run, scene) -> None:
         self._falling: dict[str, Falling] = {}
+        self._solids = ground.solids(scene)  # any that goes ends the run
 
     def observe(self, run, scene, seconds: float) -> None:
         """Let each character that is limp fall on."""
-        for name, own in run.effect("Recoveries").by_name.items():
-            wanted = own.settings.tone > 0.0 and own.state.phase in (states.LIMP, states.SETTLING)
-            has_motors = run.joint_drives is not None and len(run.joint_drives.of(own.character)) > 0
-            if wanted and not has_motors:
-                STATE.warn(name, f"'{name}' falls without muscle tone: build its ragdoll anew")
-            if wanted and has_motors:
-                if name not in self._falling:
-                    self._falling[name] = Falling(run, scene, own.character)
-                self._falling[name].step(run, scene, own.settings, run.joint_drives.relative(run.body), seconds)
-            else:
-                self._falling.pop(name, None)
-        self.muscles = [each.muscles for each in self._falling.values()]
+        falling, found = {}, run.effect("Recoveries").by_name
+        for name, own in found.items():
+            if own.state.phase in (states.LIMP, states.SETTLING) and own.settings.tone > 0.0:
+                if run.joint_drives is None or not len(run.joint_drives.of(own.character)):
+                    STATE.warn(name, f"'{name}' falls without muscle tone: build its ragdoll anew")
+                else:
+                    falling[name] = self._falling.get(name) or Falling(run, own.character)
+        if falling != self._falling:
+            self._join(run.joint_drives, falling)
+        self.muscles = [self._led(run, scene, [found[name].settings for name in falling], seconds)] if falling else ()
+
+    def _join(self, drives, falling: dict) -> None:
+        """Put the joints of those who fall into arrays, beside what is known of those that fell before."""
+        kept = [np.zeros((len(drives.rows), width)) for width in (4, 3, 4)]
+        for each in self.muscles:
+            for all_joints, own in zip(kept, (*each.memory["last"], each.end), strict=True):
+                all_joints[each.of] = own
+        for each in [each for name, each in falling.items() if name not in self._falling]:
+            for all_joints, own in zip(kept, (each.before, 0.0, each.start), strict=True):
+                all_joints[each.of] = own
+        self._falling, own = falling, list(falling.values())
+        if own:
+            names = "of", "rows", "arms", "limits", "strengths", "start", "known"
+            self._joined = {name: np.concatenate([getattr(each, name) for each in own]) for name in names}
+            self._postures = self._joined.pop("known"), np.concatenate([each.turns for each in own], axis=1)
+            self._whose = np.repeat(np.arange(len(own)), [len(each.of) for each in own])
+            relative, acceleration, self._end = (values[self._joined["of"]] for values in kept)
+            self._memory = {"last": (relative, acceleration)}  # of the law of springs
+
+    def _led(self, run, scene, settings: list, seconds: float) -> Muscles:
+        """The muscles for the next frame, once each fall has gone on."""
+        joints, whose, falling = self._joined, self._whose, self._falling.values()
+        relative, gravity = run.joint_drives.relative(run.body)[joints["of"]], np.array(world.gravity(scene))
+        course, start = (whose, joints["start"], self._postures, relative), self._end
+        if any(fading := [each.fall.faded > 0.0 for each in falling]):
+            now = tone.target([each.fall for each in falling], *course)
+            start = np.where(np.array(fading)[whose, None], now, start)
+        solids = cache(lambda: _bounded(self._solids, run.graph))
+        for each, own in zip(falling, settings, strict=True):
+            each.step(run, solids, gravity, own.reflexes, seconds)
+        falls, pull = [each.fall for each in falling], math.hypot(*gravity)
+        self._end = tone.target(falls, *course)
+        strength, reflexes = (
+            np.array(values)[whose]
+            for values in zip(*((own.tone * fall.strength, own.reflexes) for own, fall in zip(settings, falls)))
+        )
+        rows, paces = joints["rows"], [tone.pace(each.character.height, pull) for each in falling]
+        weight = run.numbers["tone"][rows] * ~(run.limp | run.kinematic)[rows] * strength
+        braced = np.minimum(np.where(joints["arms"], tone.BRACED * weight, weight), 1.0)
+        weight, own = np.where(reflexes, braced, weight), run.numbers["max_torque"][rows]
+        strongest = np.where(own > 0.0, own, joints["strengths"])
+        return Muscles(
+            of=joints["of"],
+            start=start,
+            end=self._end,
+            weight=tone.stiffened(weight, relative, joints["limits"]),
+            parameters={"frequency": (tone.FREQUENCY / np.array(paces))[whose], "damping_ratio": tone.DAMPING_RATIO},
+            memory=self._memory,
+            strongest=strongest,
+            holding=weight**tone.HOLDS * strongest,
+        )
+
+
+def _bounded(solids: list, graph) -> tuple:
+    """Solids as they are evaluated, and the corners of the boxes around them in the world [s, 3], [s, 3]."""
+    others = [solid.evaluated_get(graph) for solid in solids]
+    boxes = np.array([moved(np.array(other.bound_box), array_of(other.matrix_world)) for other in others])
+    boxes = boxes.reshape(-1, 8, 3)
+    return others, boxes.min(axis=1), boxes.max(axis=1)
+
+
+def _rows(settings: list, begin: int, *roles) -> np.ndarray:
+    """Rows in the run of the bodies with some roles, of a character whose rows begin there."""
+    return np.array([begin + i for i, own in enumerate(settings) if own.role in roles], dtype=int)

@@ -9,8 +9,7 @@ from mathutils.geometry import delaunay_2d_cdt
 
 from ... import quaternion
 from ...errors import RagdollError
-from ...motion import blend_space
-from ...motion.blend_space import Axis, BlendSpace1D, BlendSpace2D, SpacePlayer
+from ...motion.blend_space import Axis, BlendSpace1D, BlendSpace2D, SpacePlayer, check_aim, ground_direction, yaw_pitch
 from ...motion.clip import MARKERS
 from ...motion.stack import point_to_model
 from ..rig.action_library import Library, fingerprint
@@ -143,7 +142,7 @@ class Spaces:
                 continue
             try:
                 if aim:
-                    blend_space.check_aim(label, clip)
+                    check_aim(label, clip)
                 clips.append(clip)
                 speeds.append(sample.speed)
             except RagdollError as error:
@@ -204,7 +203,7 @@ class Mover:
         forward, rig = self._library.facing[0], self._library.rig
         if self._bone and self._obj == reader.obj:
             forward = quaternion.rotate(quaternion.conjugate(rig.bind_rotations[rig.index[self._bone]]), forward)
-        found = blend_space.ground_direction(self.velocity(reader), matrix[:3, :3] @ forward)
+        found = ground_direction(self.velocity(reader), matrix[:3, :3] @ forward)
         result = self._direction.get(reader.frame - 1, 0.0) if found is None else math.degrees(found)
         self._direction = {reader.frame: result}
         return result
@@ -268,7 +267,7 @@ class SpaceInputs:
         towards = point_to_model(target, reader.world) - point_to_model(eye, reader.world)
         if not np.any(towards):
             return 0.0, 0.0
-        yaw, pitch = blend_space.yaw_pitch(towards, forward, up)
+        yaw, pitch = yaw_pitch(towards, forward, up)
         return math.degrees(yaw), math.degrees(pitch)
 
 

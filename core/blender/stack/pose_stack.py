@@ -14,7 +14,7 @@ import numpy as np
 from ... import pose as pose_space
 from ...errors import RagdollError
 from ...motion import stack
-from ...motion.stack import LocalPose, Rig
+from ...motion.stack import MatrixPose, Rig
 from ..physics import built, source, world
 from ..rig import clips
 from ..rig.armature import anatomy_of, armatures, array_of, converted, pose_matrices
@@ -99,7 +99,7 @@ class PoseStack:
         except RagdollError:
             matrices = _with_extent(matrices)
             local = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
-        before = LocalPose(*pose_space.decompose_matrices(local))
+        before = MatrixPose(local)
         memory = self.seen.setdefault(frame, {}) if record else dict(self.seen.get(frame, {}))
         reader = WorldReader(scene, self.obj, now, matrices, frame, memory, playing, self._other, self.keyed)
         after, states, failed = stack.run(self.entries, self.rig, before, reader, states, reader.seconds)
@@ -111,6 +111,7 @@ class PoseStack:
             self._touched |= changed
             # Bones that no entry touched keep their matrices to the last bit, shear included.
             parts = (after.positions, after.rotations, after.scales)
+            local = local.copy()
             local[changed] = pose_space.compose_matrices(*(part[changed] for part in parts))
             matrices = pose_space.local_to_model_matrices(skeleton, local)[skeleton.from_level]
         basis, bones = self._to_basis @ local[skeleton.from_level], self.obj.data.bones

@@ -7,16 +7,14 @@ import numpy as np
 from ... import keyframes
 from ...errors import RagdollError
 from ...motion.look_at.chain import from_roles
-from .. import runtime
 from ..physics import build, built, source
 from ..physics.helpers import copy_locally
 from ..physics.remove import drop_source_scenes, remove_collections
 from ..rig import action_channels, armature
 from ..rig.armature import anatomy_of, check_armature, refuse_baked
-from ..runtime import STATE
+from ..runtime import STATE, settings_changed
 from ..settings import lists
 from ..settings.bone import store_roles
-from ..settings.lists import unique
 from . import entries
 from .blend_spaces import axes_of, axis_of
 from .entries.look_at import rig_of, write_axes
@@ -172,7 +170,7 @@ def move_kind(obj, kind: str, step: int) -> None:
     if order != entries.movable():
         for name in order:
             items.add().kind = name
-    runtime.settings_changed(obj)
+    settings_changed(obj)
 
 
 # ---- layers, blend spaces, graph ------------------------------------------------------------------------------------
@@ -192,7 +190,7 @@ def add_layer(obj, scene, source: str, name: str = "", action=None, slot: str = 
     settings = obj.active_ragdoll
     ensure(obj, scene)
     last, layer = len(settings.layers), settings.layers.add()
-    layer.name = unique(list(settings.layers)[:-1], name or (action.name if action else "Layer"))
+    layer.name = lists.unique(list(settings.layers)[:-1], name or (action.name if action else "Layer"))
     layer.source, layer.start = source, scene.frame_start
     if action is not None:
         choose(layer, action, slot)
@@ -258,7 +256,7 @@ def add_blend_space(obj, kind: str):
     settings = obj.active_ragdoll
     space = lists.add_item(settings, "blend_spaces")
     name, *axes = KINDS[kind]
-    space.name = unique([other for other in settings.blend_spaces if other != space], name)
+    space.name = lists.unique([other for other in settings.blend_spaces if other != space], name)
     space.dimensions = f"{len(axes)}D"
     for axis, values in zip((space.x, space.y), [*axes, ("Y", 0.0, 1.0, "VALUE", "CLAMP")], strict=False):
         axis.name, axis.minimum, axis.maximum, axis.input, axis.ends = values
@@ -310,7 +308,7 @@ def edit_graph(obj, kind: str, do: str, step: int = 1) -> None:
         item.parameter = graph.parameters[0].name if len(graph.parameters) else "time_in_state"
     elif kind != "TRANSITION":
         others = list(getattr(owner, f"{kind.lower()}s"))[:-1]
-        item.name = unique(others, "speed" if kind == "PARAMETER" else "State")
+        item.name = lists.unique(others, "speed" if kind == "PARAMETER" else "State")
     elif len(graph.states) > 1:
         item.origin, item.target = graph.states[0].name, graph.states[1].name
 
@@ -381,7 +379,7 @@ def set_up_look_at(obj, scene, target=None) -> tuple:
             chain.target_type, chain.target = "OBJECT", target
         if chain.target_type == "OBJECT" and (chain.target is None or chain.target.name not in scene.objects):
             chain.target = _new_target(obj, scene, rig, found.entries[0])
-    runtime.settings_changed(obj)
+    settings_changed(obj)
     return chain, len(found.legs), found.notes
 
 

@@ -35,7 +35,12 @@ def apply_transform(obj, scene, parts=PARTS) -> list[str]:
     check_scale(obj, np.array(above @ rest, dtype=float))
     if applied.determinant() <= 0.0:
         raise RagdollError(f"'{obj.name}' is mirrored or flat: its scale cannot be applied to bones that are posed")
-    size, by_path = _factors(obj, applied)
+    linear = np.array(applied.to_3x3(), dtype=float)
+    size = float(np.cbrt(np.linalg.det(linear)))  # how much lengths in the character's own units change
+    grown = np.linalg.norm(linear @ values_of(obj.data.bones, "matrix_local", 4, 4)[:, :3, :3], axis=1)  # by axis
+    by_path = {action_channels.bone_path(bone.name, "location"): own for bone, own in zip(obj.data.bones, grown)}
+    keyed = [(group, name) for group, name, said in _lengths(obj) if said.keyed]
+    by_path |= {group.path_from_id(name): np.full(3, size) for group, name in keyed}
     curves = _curves(obj, by_path)
     if abs(size - 1.0) > 1e-6:
         notes += _left_alone(obj, curves)
@@ -87,13 +92,12 @@ def _check(obj, scene) -> None:
 # ---- what is applied ------------------------------------------------------------------------------------------------
 def _applicable(obj, wanted) -> tuple[list[str], list[str]]:
     """The wanted parts up to the first one that must stay, and why that must."""
-    pieces, reason, found = _pieces(obj), "", []
+    pieces, found = _pieces(obj), []
     wanted = [part for part in PARTS if part in wanted and not np.allclose(pieces[part], np.eye(4), atol=1e-7)]
     if not wanted:
         raise RagdollError(f"'{obj.name}' has no transform of its own to apply")
     for part in PARTS:
-        reason = _reason_to_stay(obj, part)
-        if reason:
+        if reason := _reason_to_stay(obj, part):
             break
         found.append(part)
     staying = [part for part in wanted if part not in found]
@@ -105,8 +109,11 @@ def _applicable(obj, wanted) -> tuple[list[str], list[str]]:
 
 def _reason_to_stay(obj, part: str) -> str:
     data = obj.animation_data
-    if any(not _is_flat(obj, curve) for curve in _object_curves(obj, part)):
-        return f"its {part} is animated"
+    for curve in _object_curves(obj, part):
+        now, values = getattr(obj, curve.data_path)[curve.array_index], values_of(curve.keyframe_points, "co", 2)[:, 1]
+        # One that holds its value, as importers key it, is none.
+        if not len(values) or curve.modifiers or np.abs(values - now).max() > 1e-6 * max(abs(now), 1e-3):
+            return f"its {part} is animated"
     if data is not None and any(_moves(curve, part) for curve in data.drivers):
         return f"its {part} is driven"
     for group, name, said in declare.walk(obj.active_ragdoll) if part != "scale" else ():
@@ -122,15 +129,8 @@ def _moves(curve, part: str) -> bool:
 
 
 def _object_curves(obj, part: str) -> list:
-    playing = {(action, slot) for action, slot, _strip in action_channels.playing(obj)}
-    return [c for action, slot in playing for c in action_channels.curves_of(action, slot) if _moves(c, part)]
-
-
-def _is_flat(obj, curve) -> bool:
-    """Whether a curve of an object's transform holds its value, as importers key it."""
-    now = getattr(obj, curve.data_path)[curve.array_index]
-    values = values_of(curve.keyframe_points, "co", 2)[:, 1]
-    return len(values) > 0 and not curve.modifiers and np.abs(values - now).max() <= 1e-6 * max(abs(now), 1e-3)
+    playing = {playing[:2] for playing in action_channels.playing(obj)}
+    return [curve for of in playing for curve in action_channels.curves_of(*of) if _moves(curve, part)]
 
 
 def _pieces(obj) -> dict[str, Matrix]:
@@ -174,16 +174,6 @@ def _seat(obj, child) -> Matrix:
 
 
 # ---- what scales along ----------------------------------------------------------------------------------------------
-def _factors(obj, applied) -> tuple[float, dict]:
-    """How much lengths in a character's own units change; by data path the same for what may be keyed, by axis [3]."""
-    linear = np.array(applied.to_3x3(), dtype=float)
-    size = float(np.cbrt(np.linalg.det(linear)))
-    grown = np.linalg.norm(linear @ values_of(obj.data.bones, "matrix_local", 4, 4)[:, :3, :3], axis=1)
-    found = {action_channels.bone_path(bone.name, "location"): own for bone, own in zip(obj.data.bones, grown)}
-    keyed = ((group, name) for group, name, said in _lengths(obj) if said.keyed)
-    return size, found | {group.path_from_id(name): np.full(3, size) for group, name in keyed}
-
-
 def _lengths(owner) -> list[tuple]:
     """Settings that are lengths in the armature's own units, of a character or a bone, as `declare.walk` has them.
 

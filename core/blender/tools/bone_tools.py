@@ -23,22 +23,17 @@ NEAR = 0.01  # of the armature's size: how far a mirrored bone may be from its c
 
 def copy(obj, name: str, others: list[str], groups) -> None:
     """Give other bones the settings of a bone, each group as it is in the bone's own frame. groups: of `GROUPS`."""
-    if "size" in groups:
-        _collect(obj)
+    _collect(obj, groups)
     for other in others:
         _copy(obj, name, other, groups)
 
 
 def mirror(obj, names: list[str], groups) -> list[tuple[str, str]]:
-    """Give the counterparts of bones their settings, mirrored across the armature.
+    """Give the counterparts of bones their settings, mirrored across the armature; returns (bone, counterpart) of each.
 
-    Returns:
-        (bone, counterpart) of each.
-    Raises:
-        RagdollError: a bone has no counterpart, or both of a pair are among the names.
+    Raises RagdollError: a bone has no counterpart, or both of a pair are among the names.
     """
-    if "size" in groups:
-        _collect(obj)
+    _collect(obj, groups)
     pose = BindPose(obj, np.eye(4))
     normal, twins = _symmetry(pose)
     pairs = [(name, counterpart(pose, twins, name)) for name in names]
@@ -89,9 +84,9 @@ def reset(obj, names: list[str]) -> None:
     runtime.settings_changed(obj, layout=True)
 
 
-def _collect(obj) -> None:
+def _collect(obj, groups) -> None:
     """Bodies moved in the viewport since the build count, too."""
-    if obj.active_ragdoll.is_ragdoll and body_objects.collect_edits(obj):
+    if "size" in groups and obj.active_ragdoll.is_ragdoll and body_objects.collect_edits(obj):
         runtime.settings_changed(obj, layout=True)
 
 
@@ -132,9 +127,7 @@ def write_weights(obj, weights: dict) -> list[str]:
     return list(changed)
 
 
-def spread_weights(
-    obj, bone: str, names, mode: str, kind: str, value: float = 0.0, end: float = 1.0, reach: float = 4.0
-) -> list[str]:
+def spread_weights(obj, bone: str, names, mode: str, kind: str, value: float, end: float, reach: float) -> list[str]:
     """Set the weights of some bones; the names of those that changed.
 
     Args:
@@ -155,34 +148,29 @@ def spread_weights(
     if mode in (weight_spread.DOWN, weight_spread.UP):
         return _change(obj, kind, lambda weights: weight_spread.falloff(weights, parents, row, value, reach, mode))
     if mode == "MIRROR":
-        pose, others = BindPose(obj, np.eye(4)), {}
+        pose, origins = BindPose(obj, np.eye(4)), np.arange(len(parents))
         twins = _symmetry(pose)[1]
         for name, own in zip(names, rows, strict=True):
             with contextlib.suppress(RagdollError):
-                others[pose.row[counterpart(pose, twins, name)]] = own
-        if not others:
+                origins[pose.row[counterpart(pose, twins, name)]] = own
+        if (origins == np.arange(len(parents))).all():
             raise RagdollError(f"No bone of '{obj.name}' on the other side is known")
-        return _change(obj, kind, lambda weights: _put(weights, [*others], weights[[*others.values()]]))
+        return _change(obj, kind, lambda weights: weights[origins])
     own = mode == "COPY"
     return _change(obj, kind, lambda weights: weight_spread.along(weights, rows, weights[row] if own else value))
 
 
 def move_weights(obj, names, change: float, kind: str) -> list[str]:
     """Some bones' weights moved by -1..1, each kept within 0..1; the names of those that changed."""
-    rows = _rows(obj, names)
-    return _change(obj, kind, lambda weights: _put(weights, rows, np.clip(weights[rows] + change, 0.0, 1.0)))
-
-
-def _put(weights: np.ndarray, rows, values) -> np.ndarray:
-    weights[rows] = values
-    return weights
+    changes = np.zeros(len(obj.pose.bones))
+    changes[_rows(obj, names)] = change
+    return _change(obj, kind, lambda weights: np.clip(weights + changes, 0.0, 1.0))
 
 
 def apply_weight_preset(obj, name: str, side: str = roles.LEFT) -> list[str]:
     """The rotation and translation weights of a preset on all bones; the names of those that changed.
 
-    Raises:
-        RagdollError: unknown preset or side, no arm on that side, or no limb that could go limp; names the character.
+    Raises RagdollError: unknown preset or side, no arm on that side, or no limb that could go limp.
     """
     check_armature(obj)
     try:

@@ -20,7 +20,7 @@ from ..run import shot_run
 
 
 def diagnose(obj, scene) -> list[Finding]:
-    """Find what would make a ragdoll unstable. The findings are also kept for `latest`.
+    """Find what would make a ragdoll unstable. The findings are kept in `runtime.STATE`, with the build's identity.
 
     Raises RagdollError: no ragdoll, or one of its bodies or bones is gone.
     """
@@ -31,12 +31,6 @@ def diagnose(obj, scene) -> list[Finding]:
         found = diagnosis.diagnose(situation(obj, scene))
     runtime.STATE.diagnoses[obj.name] = identity(obj), found
     return found
-
-
-def latest(obj) -> list[Finding] | None:
-    """The last findings; None before the first time and after a new build."""
-    of, found = runtime.STATE.diagnoses.get(obj.name, (None, None))
-    return found if of == identity(obj) else None
 
 
 def identity(obj) -> tuple:
@@ -51,10 +45,7 @@ QUICK = (
 
 
 def quick(obj, scene) -> list[Finding]:
-    """The findings of the kinds `QUICK`, which are cheap enough to be asked at every redraw.
-
-    Raises RagdollError: as `diagnose`.
-    """
+    """The findings of the kinds `QUICK`, cheap enough to ask at every redraw. Raises RagdollError as `diagnose`."""
     return [finding for finding in diagnosis.diagnose(Situation(**_standing(obj, scene))) if finding.kind in QUICK]
 
 
@@ -186,9 +177,7 @@ def _outside(obj, parts, pieces) -> list[int]:
             owner[bone] = owner[above]
     held, _holder, _share = skin.dominated(owner, len(parts))
     found = []
-    for i, part in enumerate(parts):
-        if held[i] is None:
-            continue
+    for i, part in ((i, part) for i, part in enumerate(parts) if held[i] is not None):
         # The character may have been moved since its bodies were made.
         back = part.bind @ np.linalg.inv(part.offset) @ np.linalg.inv(pose.matrices[rows[i]])
         points = (held[i][0] @ back[:3, :3].T + back[:3, 3]) @ pieces[i][0].axes
@@ -239,18 +228,13 @@ def _excluded(settings, scene, outermost: bool = False) -> list:
 
 # ---- remedies -------------------------------------------------------------------------------------------------------
 def remedy(obj, scene, kind: str, bones=()) -> None:
-    """Remedy a finding that has no operator of its own.
-
-    Raises RagdollError: there is no remedy, or a build is refused.
-    """
+    """Remedy a finding that has no operator of its own. Raises RagdollError: none for it, or a build is refused."""
     settings, own = obj.active_ragdoll, scene.rigidbody_world
     world.refuse_user_bake(scene)
     steps = diagnosis.needed_substeps(scene.render.fps / scene.render.fps_base, own.time_scale)
     iterations = diagnosis.needed_iterations(built.parents_of(settings.parts))
-    finer = [
-        (own, "substeps_per_frame", max(steps, own.substeps_per_frame)),
-        (own, "solver_iterations", max(iterations, own.solver_iterations)),
-    ]
+    finer = [(own, "substeps_per_frame", max(steps, own.substeps_per_frame))]
+    finer += [(own, "solver_iterations", max(iterations, own.solver_iterations))]
     values = {
         diagnosis.WORLD_DISABLED: [(own, "enabled", True)],
         diagnosis.GRAVITY_WEIGHT: [(own.effector_weights, name, 1.0) for name in ("gravity", "all")],
@@ -261,13 +245,12 @@ def remedy(obj, scene, kind: str, bones=()) -> None:
         diagnosis.ITERATIONS: finer,
         diagnosis.EXCLUDED: [(layer, "exclude", False) for layer in _excluded(settings, scene)],
     }
-    if kind not in (*values, diagnosis.DISABLED, diagnosis.OUTSIDE, diagnosis.TINY):
-        raise RagdollError(f"No button mends '{kind}'")
-    for owner, name, value in values.get(kind, ()):
-        setattr(owner, name, value)
-    if kind == diagnosis.DISABLED:
-        _enable(obj, scene)
-    elif kind == diagnosis.TINY:  # their parents' bodies carry them
+    if kind == diagnosis.OUTSIDE:
+        for bone in bones:
+            body_objects.reset_body(obj, bone)
+        build.rebuild(obj, scene)
+        return
+    if kind == diagnosis.TINY:  # their parents' bodies carry them
         parents = {part.bone: part.parent for part in settings.parts}
         unknown = [name for name in bones if name not in parents]
         if unknown:
@@ -276,12 +259,13 @@ def remedy(obj, scene, kind: str, bones=()) -> None:
         chosen = [bone.active_ragdoll.simulate and bone.name not in merged for bone in obj.pose.bones]
         build.build(obj, scene, np.array(chosen, dtype=bool))
         return
-    for bone in bones if kind == diagnosis.OUTSIDE else ():
-        body_objects.reset_body(obj, bone)
-    if kind == diagnosis.OUTSIDE:
-        build.rebuild(obj, scene)
-    else:
-        runtime.settings_changed(obj)
+    if kind == diagnosis.DISABLED:
+        _enable(obj, scene)
+    elif kind not in values:
+        raise RagdollError(f"No button mends '{kind}'")
+    for owner, name, value in values.get(kind, ()):
+        setattr(owner, name, value)
+    runtime.settings_changed(obj)
 
 
 def _enable(obj, scene) -> None:
@@ -310,17 +294,8 @@ class Excess:
 
     bone: str  # its name
     frames: np.ndarray  # the frames at which it does
-    excess: np.ndarray  # by how much at each [rad], `core.ragdoll.joints.limits.excess`.
-
-    @property
-    def worst(self) -> float:
-        """The largest excess [rad]."""
-        return float(self.excess.max())
-
-    @property
-    def worst_frame(self) -> int:
-        """The frame of the largest excess."""
-        return int(self.frames[int(np.argmax(self.excess))])
+    worst: float  # by how much at most [rad], `core.ragdoll.joints.limits.excess`
+    worst_frame: int
 
 
 @dataclass
@@ -353,7 +328,6 @@ def check_limits(obj, scene, *, widen: bool = False) -> Report:
     RagdollError: no ragdoll, a bone that is gone, or limits that make no sense.
 
     Args:
-        obj: character with a ragdoll. scene: its scene.
         widen: widen the limits that are exceeded to what the animation needs, as if edited by hand: a new build keeps
             them, and is needed before they act. FIXED joints stay as they are.
     """
@@ -365,7 +339,7 @@ def check_limits(obj, scene, *, widen: bool = False) -> Report:
         beyond = excess > NOTICED
         if not beyond.any():
             continue
-        report.found.append(Excess(name, frames[beyond], excess[beyond]))
+        report.found.append(Excess(name, frames[beyond], float(excess.max()), int(frames[np.argmax(excess)])))
         if widen:
             joint_objects.fit_limits(settings, turns, MARGIN)
     report.found.sort(key=lambda found: -found.worst)

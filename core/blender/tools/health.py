@@ -27,11 +27,7 @@ STATES = {
 
 
 def notices(obj, scene) -> list[Finding]:
-    """What there is to say, the worst first.
-
-    Args:
-        obj: a character, with a ragdoll or without one; None where none is chosen. scene: the one that is shown.
-    """
+    """What there is to say of a character (None: none is chosen) and of the scene that is shown, the worst first."""
     first, last = world.shot_range(scene)
     found = left_over(built.left_over(scene))
     if last <= first:
@@ -68,9 +64,10 @@ def _of_ragdoll(obj, scene, state: str):
         yield from diagnose.quick(obj, scene)
     except RagdollError as error:
         yield Finding("", ERROR, str(error), "", (), *REBUILD)
-    known = [finding for finding in diagnose.latest(obj) or () if finding.kind not in diagnose.QUICK]
+    build, found = STATE.diagnoses.get(obj.name, (None, ()))
+    if build == diagnose.identity(obj):
+        yield from (finding for finding in found if finding.kind not in diagnose.QUICK)
     report = STATE.limits.get(obj.name)
-    yield from known
     if report is not None and report.found and not report.widened:
         yield Finding("", WARNING, report.text(), "", (), "check_limits", {"widen": True}, "Widen to Fit")
     if state == "CACHED" and (settings.cache_outdated or not world.cache_covers_shot(scene)):

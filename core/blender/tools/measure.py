@@ -22,11 +22,6 @@ HUMAN = 1.8  # [m] positions are also given as if the character were this tall
 class Meter:
     """Collects figures of a scene's run, frame by frame.
 
-        meter = Meter(scene)
-        for frame in simulate.frames(scene):
-            meter.after_frame()
-        print(meter.summary())
-
     It compares `Run.wanted` (where the animation has the bodies) with the bodies and bones as shown. Frames that come
     from a cache have no run and are not measured. Muted (baked) characters are left out.
     """
@@ -64,7 +59,17 @@ class Meter:
         fps = self.scene.render.fps / self.scene.render.fps_base
         late = np.array([(frame - self.frames[0]) / fps > skip_seconds for frame in self.frames], dtype=bool)
         rows = np.array([character in (None, name) for name, _bone in self._names], dtype=bool)
-        angles = np.degrees(self._values("orientation", late, rows))
+
+        def values(name: str, rows=rows) -> np.ndarray:
+            """Figures of one kind [frames, rows]; empty where nothing was measured."""
+            return np.array(self._kept[name])[late][:, rows] if late.any() and rows.any() else np.zeros((0, 0))
+
+        def lengths(title: str, name: str, rows=rows, heights=self._heights) -> dict:
+            found = values(name, rows)
+            relative = found / heights[rows] if found.size else found
+            return {f"{title}_m": _spread(found), f"{title}_mm": _spread(relative * HUMAN * 1000.0)}
+
+        angles = np.degrees(values("orientation"))
         worst = None
         if angles.size:
             means = angles.mean(axis=0)
@@ -74,13 +79,11 @@ class Meter:
             "measured_frames": int(np.count_nonzero(late)),
             "skipped_seconds": skip_seconds,
             "orientation_error_deg": _spread(angles),
-            **self._lengths("position_error", "position", late, rows, self._heights),
-            **self._lengths(
-                "joint_separation", "separation", late, rows[self._children], self._heights[self._children]
-            ),
+            **lengths("position_error", "position"),
+            **lengths("joint_separation", "separation", rows[self._children], self._heights[self._children]),
             "worst_bone": worst,
-            "pose_orientation_error_deg": _spread(np.degrees(self._values("pose_orientation", late, rows))),
-            **self._lengths("pose_position_error", "pose_position", late, rows, self._heights),
+            "pose_orientation_error_deg": _spread(np.degrees(values("pose_orientation"))),
+            **lengths("pose_position_error", "pose_position"),
             "seconds_per_frame": self._times(late),
         }
 
@@ -122,18 +125,6 @@ class Meter:
         # Beyond what the animation itself takes the joint apart: clips that key locations do.
         own, of_animation = (limits.gaps(m[self._children], m[self._parents], *self._frames) for m in (bodies, wanted))
         self._kept["separation"].append(np.linalg.norm(own - of_animation, axis=1))
-
-    def _values(self, name: str, late: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """One kind of figure as an array [frames, rows]; empty where nothing was measured."""
-        if not late.any() or not rows.any():
-            return np.zeros((0, 0))
-        return np.array(self._kept[name])[late][:, rows]
-
-    def _lengths(self, title: str, name: str, late: np.ndarray, rows: np.ndarray, heights: np.ndarray) -> dict:
-        """A kind of length in metres and in millimetres of a human; `heights` of the character of every row [m]."""
-        values = self._values(name, late, rows)
-        relative = values / heights[rows] if values.size else values
-        return {f"{title}_m": _spread(values), f"{title}_mm": _spread(relative * HUMAN * 1000.0)}
 
     def _times(self, late: np.ndarray) -> dict:
         """Means [s] over the frames counted; the first frame, with its warm-up, is never one of them."""
@@ -233,10 +224,9 @@ class Worst:
             for part, matrix in zip(settings.parts, matrices, strict=True):
                 points = values_of(part.body.data.vertices, "co", 3).astype(float)
                 points = points @ (into @ matrix)[:3, :3].T + (into @ matrix)[:3, 3]
-                inside = points[np.all((points > low - room) & (points < high + room), axis=1)]
-                for point in inside:
+                for point in points[np.all((points > low - room) & (points < high + room), axis=1)]:
                     found, place, normal, _index = shown.closest_point_on_mesh(point)
                     depth = -float((point - np.array(place)) @ np.array(normal)) * scale if found else 0.0
                     if depth > self._depth["value"]:
-                        of = {"bone": part.bone, "frame": self.frames[-1], "object": other.name}
-                        self._depth = {"value": depth, **of}
+                        values = depth, part.bone, self.frames[-1], other.name
+                        self._depth = dict(zip(self._depth, values, strict=True))

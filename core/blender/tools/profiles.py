@@ -3,7 +3,7 @@
 import json
 import math
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import bpy
@@ -47,9 +47,9 @@ SAME_FRAME = 1e-3  # [rad] two rigs' bones that differ by less have the same fra
 class Applied:
     """What applying a profile did."""
 
-    bones: int = 0
-    changed: int = 0
-    notes: list = field(default_factory=list)
+    bones: int
+    changed: int
+    notes: list
 
     def text(self) -> str:
         """One line for messages, without the notes."""
@@ -106,25 +106,25 @@ def collect(obj) -> Profile:
     if not obj.active_ragdoll.is_ragdoll:
         del bones["simulate"]  # nothing is chosen before the first build
     anatomy = anatomy_of(obj)
-    frames, rests = anatomical_frames(obj, anatomy), _rests(obj)
+    frames, rests = anatomical_frames(obj, anatomy)
     entries = []
     for i, bone in enumerate(obj.pose.bones):
         settings = _values(bone.active_ragdoll, bones, f"Bone '{bone.name}' of '{obj.name}'")
         turn, inside = np.array(settings["joint_rotation"]), None
         if np.isfinite(frames[i]).all() and np.linalg.norm(turn) > 1e-3:
-            inside = _numbers(quaternion.multiply(quaternion.conjugate(frames[i]), quaternion.normalize(turn)))
+            inside = quaternion.multiply(quaternion.conjugate(frames[i]), quaternion.normalize(turn))
+            inside = tuple(map(shortest, inside))
         place = bone.name, anatomy.roles[i], anatomy.sides[i], int(anatomy.order[i])
-        entries.append(Entry(settings, *place, joint_in_anatomy=inside, rest=_numbers(rests[i])))
+        entries.append(Entry(settings, *place, joint_in_anatomy=inside, rest=tuple(map(shortest, rests[i]))))
     settings = _values(obj.active_ragdoll, known.object, f"'{obj.name}'")
     return Profile(settings, tuple(entries), obj.name, kind=anatomy.kind)
 
 
-def _numbers(values) -> tuple:
-    return tuple(map(shortest, values))
+def anatomical_frames(obj, anatomy) -> tuple[np.ndarray, np.ndarray]:
+    """Rotations (w, x, y, z) from the bones' frames to the anatomical frames of their joints [n, 4]; nan if unknown.
 
-
-def anatomical_frames(obj, anatomy) -> np.ndarray:
-    """Rotations (w, x, y, z) from the bones' frames to the anatomical frames of their joints [n, 4]; nan if unknown."""
+    And the bones' own in the rest pose, in the armature's space [n, 4].
+    """
     pose = BindPose(obj, np.eye(4))
     result = np.full((len(pose.names), 4), np.nan)
     bind = axes.bind_of(anatomy, pose.parents, pose.heads, pose.tails)
@@ -132,12 +132,7 @@ def anatomical_frames(obj, anatomy) -> np.ndarray:
         if bind is not None and role not in NO_PART:
             frame = bind.joint_frame(i).rotation
             result[i] = quaternion.from_matrix(pose.matrices[i, :3, :3].T @ frame)
-    return result
-
-
-def _rests(obj) -> np.ndarray:
-    """Rotations (w, x, y, z) of the bones in the rest pose, in the armature's space [n, 4]."""
-    return quaternion.from_matrix(rigid(BindPose(obj, np.eye(4)).rest)[:, :3, :3])
+    return result, quaternion.from_matrix(rigid(pose.rest)[:, :3, :3])
 
 
 # ---- to a character -------------------------------------------------------------------------------------------------
@@ -155,7 +150,7 @@ def apply(obj, profile: Profile, how: str = AUTO, mirror: str = "NONE") -> Appli
         profile = mirrored(profile, mirror)
     anatomy = anatomy_of(obj)
     found = match(profile, [bone.name for bone in obj.pose.bones], anatomy, how, f"'{obj.name}'")
-    frames, rests = anatomical_frames(obj, anatomy), _rests(obj)
+    frames, rests = anatomical_frames(obj, anatomy)
     own_limits = _own_limits(obj, anatomy) if any(r is not None for r in found.ranges) else {}
     wanted, unturned = [(obj.active_ragdoll, profile.object)], []
     for i, bone in enumerate(obj.pose.bones):
@@ -173,12 +168,13 @@ def apply(obj, profile: Profile, how: str = AUTO, mirror: str = "NONE") -> Appli
         if settings.get("limits_from") == PROFILE and "limit_min" in settings:
             settings = settings | {"profile_limits": joint_objects.stated_limits(settings)}
         wanted.append((bone.active_ragdoll, settings))
-    result = Applied(sum(map(bool, found.by)), 0, found.notes + _keyed(obj, wanted))
+    stated = {key for _group, settings in wanted for key in settings}
+    keyed = sorted({path.rpartition("active_ragdoll.")[2] for path in at_frame.keyed_paths(obj)} & stated)
+    notes = found.notes + [f"{', '.join(keyed)} of '{obj.name}' keyed or driven: the keys win"] * bool(keyed)
     if unturned:
         axes_of = listed(unturned)
-        result.notes.append(f"the anatomical axes of {axes_of} are unknown: the limits count in the bones' own frames")
-    result.changed = _write(obj, wanted)
-    return result
+        notes.append(f"the anatomical axes of {axes_of} are unknown: the limits count in the bones' own frames")
+    return Applied(sum(map(bool, found.by)), _write(obj, wanted), notes)
 
 
 def _joint(frame, inside) -> np.ndarray:
@@ -191,9 +187,8 @@ def _to_the_same_rig(settings, inside, frame) -> dict:
     if inside is None or "joint_rotation" not in settings or not np.isfinite(frame).all():
         return settings
     here = _joint(frame, inside)
-    if quaternion.angle_between(quaternion.normalize(settings["joint_rotation"]), here) <= SAME_FRAME:
-        return settings
-    return settings | {"joint_rotation": here.tolist()}
+    turned = quaternion.angle_between(quaternion.normalize(settings["joint_rotation"]), here) > SAME_FRAME
+    return settings | {"joint_rotation": here.tolist()} if turned else settings
 
 
 def _to_another_rig(settings, inside, frame) -> dict:
@@ -240,13 +235,6 @@ def _ranged(own, factor: float) -> dict:
     low, high = np.clip(bounds * factor, -widest, widest).tolist()
     turn = own.rotation.tolist()
     return {"joint": own.joint, "joint_rotation": turn, "limit_min": low, "limit_max": high, "limits_from": PROFILE}
-
-
-def _keyed(obj, wanted) -> list[str]:
-    """A note about settings that are keyed: the keys win over what the profile says."""
-    stated = {key for _group, settings in wanted for key in settings}
-    names = sorted({path.rpartition("active_ragdoll.")[2] for path in at_frame.keyed_paths(obj)} & stated)
-    return [f"{', '.join(names)} of '{obj.name}' keyed or driven: the keys win"] if names else []
 
 
 def _write(obj, wanted) -> int:
@@ -309,10 +297,7 @@ def presets() -> list[tuple[str, str, str]]:
 
 
 def preset(name: str) -> Profile:
-    """A preset, by its identifier or its name, in small or capital letters.
-
-    Raises RagdollError: there is none of that name, or its file is damaged.
-    """
+    """A preset, by its identifier or name in any case. Raises RagdollError: there is none, or its file is damaged."""
     for identifier, shown, _description in PRESETS:
         if name.casefold() in (identifier.casefold(), shown.casefold()):
             return read(FOLDER / f"{identifier.lower()}.json")

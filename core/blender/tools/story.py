@@ -34,12 +34,8 @@ def check_frame(scene, frame: int) -> None:
 
 
 def struck_bone(obj, chosen, named: str = "") -> str:
-    """A bone with a body: the active object's own where that is a body, the active one or the next above, else the
-    heaviest.
-
-    Args:
-        chosen: the active object.
-        named: the bone that is asked for, if one is.
+    """A bone with a body: the one `named`, that of the active object `chosen` where this is a body, the active one or
+    the next above, else the heaviest.
     """
     weights = {part.bone: part.body.rigid_body.mass for part in obj.active_ragdoll.parts if part.body is not None}
     if named and named not in weights:
@@ -52,37 +48,25 @@ def struck_bone(obj, chosen, named: str = "") -> str:
 
 
 def push(obj, scene, bone: str, impulse) -> list[str]:
-    """Push a bone's body from the current frame on. Returns notes.
-
-    Args:
-        impulse: [3], in shares of what a blow that is seen takes.
-    """
-    strength = STANDARD * viewport.mass(obj) / masses.MASS
-    return effects.add_hit(
-        obj, scene, bone, scene.frame_current, tuple(strength * np.asarray(impulse)), duration=PUSH_TIME
-    )
+    """Push a bone's body from the current frame on; `impulse` [3] in shares of a blow that is seen. Returns notes."""
+    impulse = tuple(STANDARD * viewport.mass(obj) / masses.MASS * np.asarray(impulse))
+    return effects.add_hit(obj, scene, bone, scene.frame_current, impulse, duration=PUSH_TIME)
 
 
 def knock_out(obj, scene, bone: str, direction) -> list[str]:
-    """Hit a bone's body at the current frame so hard that it knocks the character out; set up the recovery. Notes.
+    """Hit a bone's body along a unit vector [3] at the current frame so hard that it knocks the character out.
 
-    Args:
-        direction: of the hit [3], a unit vector.
+    Sets up the recovery, and a floor where there is none. Returns notes.
     """
     set_up_recovery(obj, scene)
     group = obj.active_ragdoll.recovery
     if group.knock_out_speed == 0.0:
         group.property_unset("knock_out_speed")
-    impulse = KNOCK_OUT * threshold(obj, scene) * viewport.mass(obj) * np.asarray(direction)
+    threshold = group.knock_out_speed * states.speed_scale(obj.active_ragdoll.height, world.pull(scene))  # [m/s]
+    impulse = KNOCK_OUT * threshold * viewport.mass(obj) * np.asarray(direction)
     if not health.has_floor(obj, scene):
         add_floor(obj, scene)
     return effects.add_hit(obj, scene, bone, scene.frame_current, tuple(impulse))
-
-
-def threshold(obj, scene) -> float:
-    """Speed [m/s] that a hit must give the whole character to knock it out; 0: none does."""
-    settings = obj.active_ragdoll
-    return settings.recovery.knock_out_speed * states.speed_scale(settings.height, world.pull(scene))
 
 
 def strongest(obj, scene) -> float:
@@ -114,11 +98,7 @@ def explode(obj, scene):
 
 
 def limp(obj, scene, owners) -> None:
-    """Key weights so that they are 0 from the current frame on.
-
-    Args:
-        owners: the character or some of its pose bones.
-    """
+    """Key the weights of the character, or of some of its pose bones, so that they are 0 from the current frame on."""
     for owner, name, path in _weights(obj, owners):
         value, frame = getattr(owner.active_ragdoll, name), scene.frame_current
         _key(obj, owner, name, path, frame - 1, value, "LINEAR")

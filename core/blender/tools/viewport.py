@@ -17,10 +17,9 @@ from ...motion.components import unit
 from ...motion.look_at.chain import PARENT
 from ...ragdoll import hits as core_hits
 from ...ragdoll import overlay
-from ..interface import characters
 from ..physics import body_objects, world
 from ..physics.joint_objects import joint_frames
-from ..rig.armature import anatomy_of, armatures, array_of, pose_matrices, rigid, selected, values_of
+from ..rig.armature import anatomy_of, array_of, pose_matrices, rigid, selected, values_of
 from ..rig.skinning import is_deformed_by
 from ..run import records
 from ..runtime import STATE, state_of
@@ -48,13 +47,15 @@ class Cached:
 
 
 def lines(obj, scene, depsgraph, show: overlay.Show, eye=None) -> overlay.Lines | None:
-    """The lines of a ragdoll at the frame shown; None where there is nothing to show.
-
-    Args:
-        obj: a character with a ragdoll. depsgraph: of the view layer that is drawn. eye: see `overlay.Wires.outlined`.
-    """
+    """The lines of a ragdoll as a view layer shows it, or None; `eye` as in `overlay.Wires.outlined`."""
     cached, bodies = shown_bodies(obj, scene, depsgraph)
-    return cached.wires.lines(bodies, selected_bodies(obj, cached.bones), show, eye) if cached is not None else None
+    if cached is None:
+        return None
+    if obj.mode == "POSE":
+        return cached.wires.lines(bodies, selected(obj)[cached.bones], show, eye)
+    pieces_of = {piece.parent for piece in bpy.context.selected_objects if piece.parent is not None}
+    found = [part.body.select_get() or part.body in pieces_of for part in obj.active_ragdoll.parts]
+    return cached.wires.lines(bodies, np.array(found, dtype=bool), show, eye)
 
 
 def current(obj, scene) -> Cached | None:
@@ -75,8 +76,8 @@ def current(obj, scene) -> Cached | None:
     if cached is None or cached.parts != identity or cached.settings != settings:
         bones = np.array([obj.data.bones.find(part.bone) for part in parts], dtype=int)
         offsets = np.array([part.offset for part in parts], dtype=float)
-        wires = overlay.Wires(figure(obj))
-        cached = STATE.figures[obj.name] = Cached(identity, settings, frame, bones, offsets, wires)
+        cached = Cached(identity, settings, frame, bones, offsets, overlay.Wires(figure(obj)))
+        STATE.figures[obj.name] = cached
     return cached
 
 
@@ -100,17 +101,13 @@ def _settings(obj, parts, bodies) -> tuple | None:
 def figure(obj) -> overlay.Figure:
     """The figure of a built ragdoll: wires of the bodies, joint frames and limits as the bones' settings say."""
     settings = obj.active_ragdoll
-    parts = settings.parts
-    own = [obj.pose.bones[part.bone].active_ragdoll for part in parts]
-    parents, child_frames, parent_frames = joint_frames(obj)
-    edges, sides = zip(*(body_edges(part.body) for part in parts), strict=True)
+    own = [obj.pose.bones[part.bone].active_ragdoll for part in settings.parts]
+    edges, sides = zip(*(body_edges(part.body) for part in settings.parts), strict=True)
     return overlay.Figure(
-        edges=edges,
-        sides=sides,
-        lengths=np.array([float(np.ptp(e.reshape(-1, 3), axis=0).max()) for e in edges]),
-        parents=parents,
-        child_frames=child_frames,
-        parent_frames=parent_frames,
+        edges,
+        sides,
+        np.array([float(np.ptp(e.reshape(-1, 3), axis=0).max()) for e in edges]),
+        *joint_frames(obj),
         types=[bone.joint for bone in own],
         limit_min=np.array([bone.limit_min for bone in own], dtype=float),
         limit_max=np.array([bone.limit_max for bone in own], dtype=float),
@@ -134,9 +131,8 @@ def body_edges(body) -> tuple[np.ndarray, np.ndarray]:
             return tuple(np.concatenate(each) for each in zip(*found, strict=True))
     mesh = body.data
     at = values_of(mesh.edges, "vertices", 2, dtype=np.int32)
-    normals = np.repeat(
-        values_of(mesh.polygons, "normal", 3), values_of(mesh.polygons, "loop_total", dtype=np.int32), axis=0
-    )
+    corners = values_of(mesh.polygons, "loop_total", dtype=np.int32)
+    normals = np.repeat(values_of(mesh.polygons, "normal", 3), corners, axis=0)
     edge_of = values_of(mesh.loops, "edge_index", dtype=np.int32)
     order, sides = np.argsort(edge_of, kind="stable"), np.zeros((len(at), 2, 3))
     first, end = (np.searchsorted(edge_of[order], np.arange(len(at)), side) for side in ("left", "right"))
@@ -168,31 +164,12 @@ def shown_bodies(obj, scene, depsgraph) -> tuple[Cached | None, np.ndarray | Non
     return cached, None if cached is None else body_matrices(obj, depsgraph, cached)
 
 
-def selected_bodies(obj, bones: np.ndarray) -> np.ndarray:
-    """Which bodies [m] are selected: by their bones in pose mode, else as objects, or a compound by a piece of it.
-
-    Args:
-        bones: index of every body's bone [m].
-    """
-    if obj.mode != "POSE":
-        of_pieces = {piece.parent for piece in bpy.context.selected_objects if piece.parent is not None}
-        parts = obj.active_ragdoll.parts
-        return np.array([part.body.select_get() or part.body in of_pieces for part in parts], dtype=bool)
-    return selected(obj)[bones]
-
-
-def shown(context, every: bool) -> list:
-    """Characters whose overlay is shown: all of the scene, or those that what is active or selected belongs to."""
-    return armatures(context.scene.objects) if every else characters(context)
-
-
 # ---- hits, explosions and attachments -------------------------------------------------------------------------------
 def hit_lines(obj, scene, depsgraph) -> overlay.Lines | None:
     """Arrows of a character's hits and circles of its explosions around their frames; None where there are none."""
-    settings = obj.active_ragdoll
-    if not (len(settings.hits) or len(settings.explosions)):
-        return None
-    _cached, bodies = shown_bodies(obj, scene, depsgraph)
+    settings, bodies = obj.active_ragdoll, None
+    if len(settings.hits) or len(settings.explosions):
+        _cached, bodies = shown_bodies(obj, scene, depsgraph)
     if bodies is None:
         return None
     parts, pieces = settings.parts, []
@@ -207,8 +184,14 @@ def hit_lines(obj, scene, depsgraph) -> overlay.Lines | None:
 
     for i, hit in enumerate(settings.hits):
         if hit.enabled and hit.bone in names:
-            row = names[hit.bone]
-            point, way = _hit_place(parts[row], bodies[row], hit, depsgraph)
+            body, offset = bodies[names[hit.bone]], parts[names[hit.bone]].offset
+            turn, way = body[:3, :3] @ offset[:3, :3].T, np.array(hit.impulse, dtype=float)
+            point = body[:3, 3] + turn @ np.array(hit.point)
+            if hit.space == core_hits.LOCAL:
+                way = turn @ way
+            elif hit.space == core_hits.TOWARDS and hit.target is not None:
+                there = _place(hit.target, "", depsgraph)[:3, 3] - point
+                way = there * (np.linalg.norm(way) / max(np.linalg.norm(there), 1e-12))
             drawn = core_hits.arrow_lines(point, way / impulse_per_metre(obj, scene), settings.height)
             show(drawn, HIT, hit, i == settings.active_hit)
     for i, blast in enumerate(settings.explosions):
@@ -216,19 +199,6 @@ def hit_lines(obj, scene, depsgraph) -> overlay.Lines | None:
             origin = blast.origin if blast.target is None else _place(blast.target, "", depsgraph)[:3, 3]
             show(core_hits.blast_lines(origin, blast.radius), BLAST, blast, i == settings.active_explosion)
     return _lines(pieces)
-
-
-def _hit_place(part, matrix, hit, depsgraph) -> tuple[np.ndarray, np.ndarray]:
-    """The point [3] at which a hit acts now, and its impulse [3], world."""
-    turn = matrix[:3, :3] @ part.offset[:3, :3].T
-    point = matrix[:3, 3] + turn @ np.array(hit.point)
-    way = np.array(hit.impulse, dtype=float)
-    if hit.space == core_hits.LOCAL:
-        way = turn @ way
-    elif hit.space == core_hits.TOWARDS and hit.target is not None:
-        there = _place(hit.target, "", depsgraph)[:3, 3] - point
-        way = there / max(float(np.linalg.norm(there)), 1e-12) * float(np.linalg.norm(way))
-    return point, way
 
 
 def mass(obj) -> float:
@@ -256,8 +226,7 @@ def attachment_lines(obj, scene, depsgraph) -> overlay.Lines | None:
             row = rows[item.bone]
             bone = bodies[row] @ np.linalg.inv(cached.offsets[row])
             place = _place(item.target, item.target_bone, depsgraph)
-            if place is None:
-                place = _place(item.target, "", depsgraph)
+            place = _place(item.target, "", depsgraph) if place is None else place
             line = np.array([((bone @ [*item.point, 1.0])[:3], place[:3, 3])])
             if np.isfinite(line).all():
                 pieces.append((line, (*ATTACHED, BRIGHT if item.enabled else LOOSE), item.enabled))
@@ -287,10 +256,7 @@ def simulated_bones(obj, scene, depsgraph) -> overlay.Lines | None:
 
 
 def plan_lines(obj, scene) -> overlay.Lines | None:
-    """The planned way up at a frame: figures at its key postures, the way of the hips, crosses where limbs stand.
-
-    None where there is no such plan.
-    """
+    """The planned way up, or None: figures at its key postures, the way of the hips, crosses where limbs stand."""
     parts, record = obj.active_ragdoll.parts, records.record_of(obj, scene.frame_current)
     passage = record.passage(scene.frame_current) if record is not None else None
     if passage is None or passage.planned is None or not passage.keys:
@@ -326,9 +292,7 @@ def look_at_chains(obj, depsgraph) -> overlay.Lines | None:
 def _chain(obj, posed, world, item, depsgraph) -> tuple | None:
     bones = obj.data.bones
     positions, forwards, references, limits = [], [], [], []
-    for entry in item.entries:
-        if entry.bone not in bones:
-            continue
+    for entry in (entry for entry in item.entries if entry.bone in bones):
         bone = bones[entry.bone]
         matrix = world @ array_of(posed.pose.bones[entry.bone].matrix)
         positions.append(matrix[:3, 3])
@@ -379,10 +343,8 @@ def _lines(pieces: list) -> overlay.Lines | None:
 def picked(obj, scene, depsgraph, origin, direction) -> tuple[str, np.ndarray] | None:
     """The bone that a ray in the viewport hits, and the point [3] in the world; None if it hits nothing.
 
-    The mesh counts first, then the bodies themselves, so that an armature without mesh can be hit too.
-
-    Args:
-        origin, direction: of the ray [3], world; the direction a unit vector.
+    The mesh counts first, then the bodies themselves, so that an armature without mesh can be hit too. Origin and
+    direction of the ray [3] are those in the world; the direction is a unit vector.
     """
     _cached, matrices = shown_bodies(obj, scene, depsgraph)
     if matrices is None:

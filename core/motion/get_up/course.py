@@ -8,12 +8,15 @@ than people are who get up; speeds of other sizes and under another gravity by F
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ... import quaternion as q
+from ...ragdoll.recovery.states import HEIGHT
 from ...ragdoll.recovery.transitions import smooth_step
 from ..biped import ARMS, LEGS, SIGNS, Biped, Posture, Z, dot, stacked, unit
-from .keys import HEIGHT, Clearances, Floor
+from .keys import Clearances, Floor
 
 _RATE = 24.0  # samples a second at which the speeds are looked at
 _JOINT, _PELVIS = np.radians(430.0), np.radians(200.0)  # largest speeds [rad/s]
@@ -59,9 +62,7 @@ def mean_around(values, reach: int) -> np.ndarray:
 class Course:
     """The motion through keys, of which the first is the pose that one lies in."""
 
-    def __init__(
-        self, own: Biped, room: Clearances, floor: Floor, keys: list, times, tempo: float, held=(), ranges=None
-    ) -> None:
+    def __init__(self, own: Biped, room: Clearances, floor: Floor, keys, times, tempo, held=(), ranges=None) -> None:
         """Go through keys.
 
         Args:
@@ -124,28 +125,25 @@ class Course:
         own, floor, room = self.own, self.floor, self.room
         posture, flexion, i, u = self._sampled(np.asarray(t, dtype=float))
         planted, loose = self.planted[i], self.loose[i]
-        ends, poles = posture.ends.copy(), posture.poles.copy()
+        ends = posture.ends.copy()
         ends[..., 2] += _LIFTS * self.ways[i] * np.sin(np.pi * u)[:, None] ** 2
         least = np.array([0.6 * room.sole] * 2 + [0.7 * room.palm] * 2)
         ends[..., 2] = np.maximum(ends[..., 2], floor.under(ends) + least)
         written = posture.hip
         lift = np.zeros((len(ends), 5)) if lift is None else lift
         hip = posture.hip + lift[:, :1] * Z
-        drawn = self._drawn(Posture(hip, posture.trunk, ends, poles, posture.turns, posture.ties), planted).hip
+        drawn = self._drawn(replace(posture, hip=hip, ends=ends), planted).hip
         # Limbs that become straight stop the hip within a frame: what is left of their reach takes the edge off.
         hip = hip + mean_around(drawn - hip, round(_EDGE * self.tempo * (len(t) - 1) / max(t[-1] - t[0], 1e-9)))
-        posture = Posture(hip, posture.trunk, ends, poles, posture.turns, posture.ties)
-        ends, poles = posture.ends.copy(), posture.poles.copy()
+        posture = replace(posture, hip=hip, ends=ends)
         # Where a loose limb comes to stand, or has stood, it is where the key has it, however the trunk was moved.
         share = smooth_step(u)[:, None]
         share = np.where(self._stood[i], 1.0 - share, 0.0) + np.where(self._stands[i], share, 0.0)
-        hung, hung_poles = own.hung(posture, self._aside_of(flexion, i, u), own.firsts(posture))
+        hung, poles = own.hung(posture, self._aside_of(flexion, i, u), own.firsts(posture))
         hung -= share[..., None] * (posture.hip - written)[:, None]
-        low = floor.under(hung) + least - hung[..., 2]
-        hung[..., 2] += np.maximum(low, 0.0)
-        ends, poles = np.where(loose[..., None], hung, ends), np.where(loose[..., None], hung_poles, poles)
-        ends = self._clear_toes(ends + lift[:, 1:, None] * Z, posture.turns)
-        posture = Posture(posture.hip, posture.trunk, ends, poles, posture.turns, posture.ties)
+        hung[..., 2] += np.maximum(floor.under(hung) + least - hung[..., 2], 0.0)
+        ends, poles = (np.where(loose[..., None], *both) for both in ((hung, ends), (poles, posture.poles)))
+        posture = replace(posture, ends=self._clear_toes(ends + lift[:, 1:, None] * Z, posture.turns), poles=poles)
         begun = np.where(i == 0, smooth_step(4.0 * u), 1.0)[:, None]  # the pose that he lies in is as it is
         return own.solve(
             posture if own.four else self._clear_knees(posture, begun * (loose | [True, True, False, False]))
@@ -195,8 +193,7 @@ class Course:
         turned = height * up + np.sqrt(1.0 - height**2) * out
         bent = smooth_step(radius / (0.1 * (own.upper + own.lower)[:, None])) * smooth_step(steep / 0.3)
         bent = bent * smooth_step(0.5 + dot(pole, out)) * share[..., None]
-        poles = unit(pole + bent * (turned - pole))
-        return Posture(posture.hip, posture.trunk, posture.ends, poles, posture.turns, posture.ties)
+        return replace(posture, poles=unit(pole + bent * (turned - pole)))
 
     def _drawn(self, posture: Posture, planted) -> Posture:
         """What stands on the floor draws the hip, and with it the trunk, into its reach."""
@@ -213,7 +210,7 @@ class Course:
                 moved |= bool(over.max() > 1e-3 * own.height)
             if not moved:
                 break
-        return Posture(hip, posture.trunk, posture.ends, posture.poles, posture.turns, posture.ties)
+        return replace(posture, hip=hip)
 
     def stretched(self, deltas) -> Course:
         """Retime: intervals stretched until no joint, trunk, hip, hand or foot is faster than its bound.
@@ -232,13 +229,13 @@ class Course:
             rows = [0, own.chest, *own.limbs[:, 0], *own.limbs[:, 1]]
             spins = q.angle_between(local[:-1, rows], local[1:, rows]) * _RATE
             spins += np.diff(smooth_step(t / (SETTLED * tempo)))[:, None] * _RATE * missed[rows]
-            over = [(spins / ([_PELVIS] + [_JOINT] * 9)).max(axis=1)]
             points = places[:, [0, *own.limbs[:, 2]]]
             moves = np.linalg.norm(np.diff(points, axis=0), axis=-1) * _RATE / tempo
             sinks = -np.diff(places[:, 0, 2]) * _RATE / tempo
             i = np.clip(np.searchsorted(self.times, (t[1:] + t[:-1]) / 2, side="right") - 1, 0, len(first) - 1)
             moves[i == 0] *= _DRAGGED
-            over = np.maximum(over[0], np.maximum((moves / limit).max(axis=1), sinks / (_SINK * size / tempo)))
+            fastest = (spins / ([_PELVIS] + [_JOINT] * 9)).max(axis=1), (moves / limit).max(axis=1)
+            over = np.maximum.reduce([*fastest, sinks / (_SINK * size / tempo)])
             grow = np.ones(len(first))
             np.maximum.at(grow, i, over)
             if grow.max() < 1.03:

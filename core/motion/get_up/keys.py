@@ -15,9 +15,9 @@ import numpy as np
 from ... import quaternion as q
 from ...errors import RagdollError
 from ...ragdoll.joints import limits
+from ...ragdoll.recovery.states import HEIGHT
 from ..biped import LEGS, Biped, Posture, X, Y, Z, unit
 
-HEIGHT = 1.8  # [m] of the character that times and speeds are stated for, under the Earth's gravity
 _EDGE = 3  # cells: so near to a step down limbs are not kept over the step
 _SWIVEL = 10.0  # [deg] from one trial of where a knee points to the next
 _TORN = np.radians(45.0)  # beyond its range a joint is on the way: drives that pull there against its limits tear it
@@ -242,10 +242,8 @@ class Author:
         """A key of a hip's place, pitches or deltas of the trunk, and (end, pole, delta) of the limbs, left first."""
         deltas = [part if np.ndim(part) else turned(0.0, part) for part in trunk]
         ends, poles, turns = zip(*legs, *arms, strict=True)
-        posture = Posture(
-            np.array(hip, float), np.stack(deltas), np.array(ends, float), unit(np.array(poles, float)),
-            np.stack(turns), q.identity((4,)),
-        )  # fmt: skip
+        ends, poles = np.array(ends, float), unit(np.array(poles, float))
+        posture = Posture(np.array(hip, float), np.stack(deltas), ends, poles, np.stack(turns), q.identity((4,)))
         return Key(name, seconds, posture)
 
     def pair(self, end, pole, delta) -> list:
@@ -257,9 +255,9 @@ class Author:
         level = q.shortest_arc(self.own.ways[2 if s > 0 else 3, 1], s * Y)
         return q.multiply(turned(yaw - 90.0 * s), level)
 
-    def hanging(self, s, delta) -> np.ndarray:
-        """A hand that goes on in the line of a hanging forearm, turned by a delta."""
-        return q.multiply(delta, q.shortest_arc(self.own.ways[2 if s > 0 else 3, 1], -Z))
+    def hanging(self, s, *angles) -> np.ndarray:
+        """A hand that goes on in the line of a hanging forearm, turned by angles as in `turned`."""
+        return q.multiply(turned(*angles), q.shortest_arc(self.own.ways[2 if s > 0 else 3, 1], -Z))
 
     def prone(self) -> list:
         """From lying on the face to half kneeling."""
@@ -275,10 +273,8 @@ class Author:
         legs = self.pair((hip - shank * 0.97, own.hips * 1.15, tuck), (1, 0, -1), lambda s: turned(0, 80))
         keys.append(self.key("all fours", 0.9, (hip, 0, z), (pitch - 4, pitch + 2, pitch - 32), legs, arms))
         # No thigh folds far enough to bring a foot between the hands.
-        on_thighs = self.pair(
-            (hip + 0.3 * arm, own.hips + 0.1 * arm, z), (-1, 0.6, 0.0), lambda s: self.palm(s, -10 * s)
-        )
-        keys.append(self.key("kneel", 0.75, (hip, 0, z), (10, 24, 12), legs, on_thighs))
+        arms = self.pair((hip + 0.3 * arm, own.hips + 0.1 * arm, z), (-1, 0.6, 0), lambda s: self.palm(s, -10 * s))
+        keys.append(self.key("kneel", 0.75, (hip, 0, z), (10, 24, 12), legs, arms))
         return [*keys, *self.kneel(hip + 0.05 * thigh, hip + 0.68 * thigh, legs[1])]
 
     def supine(self, sitting: bool) -> list:
@@ -292,22 +288,19 @@ class Author:
         lean = np.degrees(np.arccos(np.clip((0.8 * arm + room.palm - room.back) / trunk, 0.45, 0.9)))
         hand = (-trunk * np.sin(np.radians(lean)) - 0.06 * arm, -wide - 0.12 * arm, room.palm)
         up = ((0.3 * leg, wide + 0.05 * self.unit, room.back + 0.55 * trunk), (-0.3, 1, -0.5))
-        arms = [(*up, self.hanging(1, turned(0, -70))), (hand, (-0.5, -1, 0.2), self.palm(-1, 150))]
+        arms = [(*up, self.hanging(1, 0, -70)), (hand, (-0.5, -1, 0.2), self.palm(-1, 150))]
         trunks = (-0.9 * lean, turned(-15, -0.75 * lean, 10), turned(8, -5))
         keys.append(self.key("sit", 0.9, (0, 0, room.back * 1.05), trunks, legs, arms))
         # Both feet stay where they are: no hip turns far enough to bring a leg under a body that a hand bears.
-        arms = self.pair(
-            (foot + 0.2 * arm, wide + 0.2 * arm, 0.6 * leg),
-            (-0.6, 1, -0.3),
-            lambda s: self.hanging(s, turned(0, -60)),
-        )
+        hands = (foot + 0.2 * arm, wide + 0.2 * arm, 0.6 * leg)
+        arms = self.pair(hands, (-0.6, 1, -0.3), lambda s: self.hanging(s, 0, -60))
         # The hand that bore goes ahead low, beside the foot: on its way to the other one's height it would swing out.
         low = (foot - 0.05 * arm, -wide - 0.12 * arm, 0.36 * leg)
-        arms[1] = (low, (-1, -0.5, 0.2), self.hanging(-1, turned(0, -25)))
+        arms[1] = (low, (-1, -0.5, 0.2), self.hanging(-1, 0, -25))
         legs = [(end, (1, 0.3 * s, 0.4), delta) for (end, _pole, delta), s in zip(legs, (1, -1), strict=True)]
         keys.append(self.key("squat", 0.85, (foot - 0.3 * leg, 0, 0.6 * leg), (3, 46, 14), legs, arms))
         z = 0.74 * leg + room.sole
-        arms = self.pair((foot, wide + 0.25 * arm, z), (-1, 0.5, 0), lambda s: self.hanging(s, turned(0, -35)))
+        arms = self.pair((foot, wide + 0.25 * arm, z), (-1, 0.5, 0), lambda s: self.hanging(s, 0, -35))
         keys.append(self.key("rise", 0.6, (foot - 0.13 * leg, 0, z), (28, 46, 22), legs, arms))
         return keys
 
@@ -362,19 +355,14 @@ class Author:
         front = ((foot, own.hips * 1.2, room.sole), (1, 0.15, 0.3), turned(6))
         on_knee = (foot - 0.05 * shank - 0.1 * arm, own.hips + 0.02 * self.unit, knee + room.knee + 0.12 * arm)
         beside = (hip + 0.35 * arm, -own.shoulder - 0.12 * arm, z + 0.05 * own.trunk)
-        arms = [
-            (on_knee, (-0.5, 1, 0.2), self.palm(1, -10)), (beside, (-1, -0.6, 0), self.hanging(-1, turned(0, -45)))
-        ]  # fmt: skip
+        arms = [(on_knee, (-0.5, 1, 0.2), self.palm(1, -10)), (beside, (-1, -0.6, 0), self.hanging(-1, 0, -45))]
         keys = [self.key("half kneel", 0.75, (hip, 0, z), (11, 29, 9), [front, rear], arms)]
-        swing = (
-            (0.55 * rear[0][0] + 0.45 * foot, -own.hips * 1.1, room.tuck + 0.03 * own.leg),
-            (1, -0.1, 0.1),
-            turned(0, 45),
-        )
+        end = (0.55 * rear[0][0] + 0.45 * foot, -own.hips * 1.1, room.tuck + 0.03 * own.leg)
+        swing = (end, (1, -0.1, 0.1), turned(0, 45))
         hip = (foot - 0.38 * thigh, 0.25 * own.hips, 0.66 * own.leg + room.sole)
         on_knee = (foot + 0.02 * self.unit - 0.32 * arm, own.hips * 1.05, knee - 0.03 * shank + room.knee + 0.24 * arm)
         beside = (hip[0] + 0.3 * arm, -own.shoulder - 0.15 * arm, hip[2] + 0.02 * own.trunk)
-        arms = [(on_knee, (-0.5, 1, 0.1), self.palm(1)), (beside, (-1, -0.4, 0), self.hanging(-1, turned(0, -30)))]
+        arms = [(on_knee, (-0.5, 1, 0.1), self.palm(1)), (beside, (-1, -0.4, 0), self.hanging(-1, 0, -30))]
         keys.append(self.key("rise", 0.55, hip, (28, 46, 22), [front, swing], arms))
         return keys
 
@@ -392,9 +380,7 @@ class Author:
         middle = (np.asarray(front[0]) + rear[0]) / 2.0
         apart = np.linalg.norm((np.asarray(front[0]) - rear[0])[:2]) / 2.0
         z = min(front[0][2], rear[0][2]) + np.sqrt(max((0.955 * own.leg) ** 2 - apart**2, (0.6 * own.leg) ** 2))
-        arms = self.pair(
-            (middle[0] + 0.12 * own.arm, own.shoulder + 0.2 * own.arm, z + own.trunk - 0.95 * own.arm), (-1, 0.4, 0),
-            lambda s: self.hanging(s, turned(0, -15, 8 * s)),
-        )  # fmt: skip
+        hand = (middle[0] + 0.12 * own.arm, own.shoulder + 0.2 * own.arm, z + own.trunk - 0.95 * own.arm)
+        arms = self.pair(hand, (-1, 0.4, 0), lambda s: self.hanging(s, 0, -15, 8 * s))
         arms = [((end[0], end[1] + middle[1], end[2]), *more) for end, *more in arms]
         return self.key("stand", 0.65, (middle[0], middle[1], z), (6, 12, 10), [front, rear], arms)

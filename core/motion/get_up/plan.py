@@ -16,11 +16,12 @@ from ... import pose as pose_space
 from ... import quaternion as q
 from ...anatomy.masses import GRAVITY
 from ...errors import RagdollError
+from ...ragdoll.recovery.states import HEIGHT
 from ...ragdoll.recovery.transitions import STEP, Reroot, Trunk, heading, smooth_step
 from ..biped import Biped, Posture, X, Y, Z, dot, stacked, unit
 from ..stack import LocalPose
 from .course import Course, mean_around
-from .keys import HEIGHT, Author, Clearances, Floor, Key, Surface
+from .keys import Author, Clearances, Floor, Key, Surface
 
 PRONE, SUPINE, CHEST = "PRONE", "SUPINE", "CHEST"
 AUTOMATIC, LEFT, RIGHT = "AUTOMATIC", "LEFT", "RIGHT"
@@ -170,9 +171,7 @@ def _starts_right(lain: Posture, strategy: str, manner: Manner, rng) -> bool:
     return by_chance if manner.seed else False
 
 
-def _stance(
-    own: Biped, room: Clearances, matrices, risen: Posture, origin, floor: Floor, turn, right: bool
-) -> tuple[Posture, np.ndarray, np.ndarray]:
+def _stance(own: Biped, room: Clearances, matrices, risen: Posture, origin, floor: Floor, turn, right: bool) -> tuple:
     """The animation's posture where it goes on, and its way there: shift [3], turn [4].
 
     It is seen from the plan's place, mirrored for who starts with the right foot.
@@ -303,12 +302,10 @@ def _local_poses(own: Biped, deltas, places, animated, move: Reroot, world, shar
     """
     skeleton = own.rig.skeleton
     there = np.linalg.solve(world, move.matrix() @ world) @ animated
-    base = LocalPose(*pose_space.decompose_matrices(pose_space.model_to_local_matrices(skeleton, there)))
-    positions, rotations, sizes = base.model(skeleton)
-    count = len(deltas)
-    last = base
-    base = LocalPose(*(np.repeat(array[None], count, axis=0) for array in vars(base).values()))
-    positions, rotations = (np.repeat(array[None], count, axis=0) for array in (positions, rotations))
+    last = LocalPose(*pose_space.decompose_matrices(pose_space.model_to_local_matrices(skeleton, there)))
+    positions, rotations, sizes = last.model(skeleton)
+    base = LocalPose(*(np.repeat(array[None], len(deltas), axis=0) for array in vars(last).values()))
+    positions, rotations = (np.repeat(array[None], len(deltas), axis=0) for array in (positions, rotations))
     positions[:, own.rows], rotations[:, own.rows] = own.model(deltas, places)
     moved = set(own.rows.tolist())
     for row, parent in enumerate(own.rig.parents):

@@ -99,9 +99,7 @@ class LookAt:
         self._bind_locals = [tuple(rig.bind.rotations[e.bone].tolist()) for e in self.entries]
         self._size, self._world, self._up = rig.size, None, ()
 
-    def apply(
-        self, rig: Rig, pose: LocalPose, inputs: Inputs, state: LookAtState | None = None, seconds: float = 0.0
-    ) -> tuple[LocalPose, LookAtState]:
+    def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state: LookAtState | None = None, seconds=0.0) -> tuple:
         """The pose with the chain turned, and the state for the next frame.
 
         Args:
@@ -164,23 +162,18 @@ class LookAt:
             entry = self.entries[i]
             bone, above = entry.bone, view.parent_rotation(entry.bone)
             frame = view.frame(bone)
-            axis = self._axes[i]
-            is_from_parent = entry.limit_from == PARENT
-            measured = self._parent_axes[i] if is_from_parent else axis
-            up_here = up
+            axis, measured, up_here = self._axes[i], self._parent_axes[i], up
             if view.scales is not None:
                 # The frame has the scales of what is above in itself, but for the sides that even ones mirror.
                 even = frame.columns is None
                 axis = c.times((view.scales if even else view.local_scales)[bone], axis)
-                if not is_from_parent:
-                    measured = axis
-                elif even and view.rig.parents[bone] >= 0:
+                if even:
                     measured = c.times(view.scales[view.rig.parents[bone]], measured)
-                if not even:
+                else:
                     up_here = c.unit(transformed(frame.inverse(), up), up)
             forward = c.unit(c.rotate(view.rotations[bone], axis), up_here)
-            if not is_from_parent:
-                measured = c.rotate(self._bind_locals[i], measured)
+            if entry.limit_from != PARENT:
+                measured = c.rotate(self._bind_locals[i], axis)
             reference = c.unit(c.rotate(above, measured), up_here)
             result.append(Entry(frame, forward, reference, entry.limit, float(entry.up_weight), up_here))
         return result
@@ -205,34 +198,28 @@ class LookAt:
         for i, entry in zip(reversed(self._active), reversed(entries), strict=True):
             bone, own = self.entries[i].bone, entry.own
             if own is not c.IDENTITY:
-                result[bone] = self._turned(view, bone, own)
+                result[bone] = view.turned(bone, own)
             for link in self.entries[i].linked if own is not c.IDENTITY else ():
                 # The same turn in model space, on top of what carries the linked bone.
                 before = next((turn for b, turn in reversed(carries) if view.rig.is_ancestor(b, link.bone)), c.IDENTITY)
                 turn = c.multiply(carried, c.multiply(own, c.conjugate(carried)))
                 turn = c.multiply(c.conjugate(before), c.multiply(turn, before))
-                result[link.bone] = self._turned(view, link.bone, turn)
+                result[link.bone] = view.turned(link.bone, turn)
             carried = c.multiply(carried, own)
             carries.append((bone, carried))
         return result
-
-    @staticmethod
-    def _turned(view: ModelView, bone: int, turn: tuple) -> tuple:
-        """A bone's local rotation after a turn in the space it turns in."""
-        above = c.conjugate(view.parent_rotation(bone))
-        return c.multiply(above, c.multiply(turn, view.rotations[bone]))
 
 
 def _check(chain: LookAt, rig: Rig) -> None:
     if not chain.entries:
         raise RagdollError(f"{chain.name}: there are no entries")
     vector_to_model(chain.up, None)
-    seen: dict = {}
+    seen: set = set()
     for entry in chain.entries:
         title = f'{chain.name}, entry "{rig.name(entry.bone)}"'
         if entry.bone in seen:
             raise RagdollError(f"{title}: the bone is in the chain twice")
-        seen[entry.bone] = title
+        seen.add(entry.bone)
         for axis in (entry.forward_axis, entry.parent_forward_axis):
             if not np.isfinite(axis).all() or not np.any(axis):
                 raise RagdollError(f"{title}: {axis!r} is no forward axis")
@@ -249,7 +236,7 @@ def _check(chain: LookAt, rig: Rig) -> None:
             if link.bone in links:
                 raise RagdollError(f"{title}: it is linked twice")
             for other in (entry.bone, *links):
-                if rig.is_ancestor(link.bone, other) or rig.is_ancestor(other, link.bone):
+                if rig.are_in_line(link.bone, other):
                     raise RagdollError(f'{title}: it must be beside "{rig.name(other)}", not above or below it')
             links.add(link.bone)
 
@@ -374,12 +361,9 @@ def _eyes(rig: Rig, anatomy: Anatomy, head: int) -> list:
     found: list = []
     for side in (roles.LEFT, roles.RIGHT, roles.CENTER):
         bones = (int(rig.skeleton.from_level[i]) for i in of_role(anatomy, roles.EYE, side))
-        found += [bone for bone in bones if rig.is_ancestor(head, bone)][:1]
-    alone: list = []
-    for bone in found:
-        if not any(rig.is_ancestor(other, bone) or rig.is_ancestor(bone, other) for other in alone):
-            alone.append(bone)
-    return alone
+        own = [bone for bone in bones if rig.is_ancestor(head, bone)][:1]
+        found += [bone for bone in own if not any(rig.are_in_line(bone, other) for other in found)]
+    return found
 
 
 def _legs(rig: Rig, anatomy: Anatomy, role: dict, entries: list, notes: list) -> list:

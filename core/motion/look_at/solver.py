@@ -45,7 +45,6 @@ class Entry:
         now = c.angle_between(forward, reference)
         self.frame, self.forward, self.reference, self.weight, self.up = frame, forward, reference, weight, up
         self.given, self.limit = limit, max(limit, now)
-        self.cosine = cos(self.limit)
         self.largest = min(math.pi, _LIMITS * limit)
         self.least_cosine = cos(0.5 * self.largest) if self.largest < math.pi else 0.0
         self.free = max(0.0, 1.0 - weight / _UP_ALONE) ** 2
@@ -57,14 +56,11 @@ class Entry:
 
         `comfort` is the share of the limit that may be used.
         """
-        if self.weight == 0.0:
-            turn = c.arc(turn_from, turn_to, self.up)
-        else:
-            turn = blended(turn_from, turn_to, self.up, self.weight)
-        if comfort >= 1.0:
-            return self._taken(turn, 1.0 - self.weight, self.limit, self.cosine)
-        limit = max(comfort * self.given, c.angle_between(self.forward, self.reference))
-        return self._taken(turn, 1.0 - self.weight, limit, cos(limit))
+        up, weight, limit = self.up, self.weight, self.limit
+        turn = c.arc(turn_from, turn_to, up) if weight == 0.0 else blended(turn_from, turn_to, up, weight)
+        if comfort < 1.0:
+            limit = max(comfort * self.given, c.angle_between(self.forward, self.reference))
+        return self._taken(turn, 1.0 - weight, limit)
 
     def turn_on(self, turn_from, turn_to) -> tuple:
         """Likewise by what the first pass has left.
@@ -79,18 +75,15 @@ class Entry:
             near = max(0.0, 1.0 - room / (_NEAR_LIMIT * self.limit + _NEAR_ANGLE))
             free = self.free = max(free, near * self.free_at_limit)
             self.free_at_limit = 0.0
-        if free == 1.0:
-            return self._taken(c.arc(turn_from, turn_to, up), 1.0, self.limit, self.cosine)
-        if free == 0.0:
-            return self._taken(c.axis_angle(up, angle_about(turn_from, turn_to, up)), 0.0, self.limit, self.cosine)
-        turn = c.part(c.arc(turn_from, turn_to, up), free)
-        turn_from = c.rotate(turn, turn_from)
-        turn = c.multiply(c.axis_angle(up, angle_about(turn_from, turn_to, up)), turn)
-        return self._taken(turn, free, self.limit, self.cosine)
+        turn = c.arc(turn_from, turn_to, up) if free > 0.0 else c.IDENTITY
+        if free < 1.0:
+            turn = c.part(turn, free)
+            turn = c.multiply(c.axis_angle(up, angle_about(c.rotate(turn, turn_from), turn_to, up)), turn)
+        return self._taken(turn, free, self.limit)
 
-    def _taken(self, turn, free: float, limit: float, cosine: float) -> tuple:
+    def _taken(self, turn, free: float, limit: float) -> tuple:
         """As much of a turn as the limit allows; then, as far as the axis is free, along the limit's cone."""
-        forward = c.rotate(turn, self.forward)
+        forward, cosine = c.rotate(turn, self.forward), cos(limit)
         if c.dot(forward, self.reference) < cosine:
             turn = self._held(turn, forward, free, limit, cosine)
             if turn is c.IDENTITY:
@@ -146,21 +139,19 @@ class Aim:
         self._joints = []
         for below, above in pairwise(entries):
             up, down = above.frame.inverse(), below.frame.inverse()
-            joint = _into(up, c.sub(below.frame.origin, above.frame.origin))
-            if up is None and down is None:
-                self._joints.append((joint, None, None))
-                continue
-            axes = [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)]
-            higher = tuple(_into(up, below.frame.vector(axis)) for axis in axes)
-            lower = tuple(_into(down, above.frame.vector(axis)) for axis in axes)
+            joint = transformed(up, c.sub(below.frame.origin, above.frame.origin))
+            higher = lower = None
+            if up is not None or down is not None:
+                higher = tuple(transformed(up, below.frame.vector(axis)) for axis in c.AXES)
+                lower = tuple(transformed(down, above.frame.vector(axis)) for axis in c.AXES)
             self._joints.append((joint, higher, lower))
 
     def sight(self) -> tuple[tuple, tuple]:
         """Where the first bone is by now, and a unit vector where it looks, in model space."""
         eye, sight = (0.0, 0.0, 0.0), self.entries[0].forward
         for entry, (joint, higher, _) in zip(self.entries[1:], self._joints, strict=True):
-            eye = c.rotate(entry.own, c.add(joint, _into(higher, eye)))
-            sight = c.rotate(entry.own, _into(higher, sight))
+            eye = c.rotate(entry.own, c.add(joint, transformed(higher, eye)))
+            sight = c.rotate(entry.own, transformed(higher, sight))
         frame = self.entries[-1].frame
         return frame.point(eye), c.unit(frame.vector(sight), sight)
 
@@ -170,7 +161,7 @@ class Aim:
         `comfort` is the share of the limits that is used up before entries go to the limits themselves.
         """
         last = self.entries[-1].frame
-        target = _into(last.inverse(), c.sub(target, last.origin))
+        target = transformed(last.inverse(), c.sub(target, last.origin))
         for number in range(PASSES):
             moved = self._pass(target, comfort if number == 0 else None)
             if self.error <= AIMED or moved < _AT_REST:
@@ -189,7 +180,7 @@ class Aim:
             joint, _, lower = joints[i]
             own = entries[i + 1].own
             above = seen[i + 1] if own is c.IDENTITY else c.rotate(c.conjugate(own), seen[i + 1])
-            seen[i] = _into(lower, c.sub(above, joint))
+            seen[i] = transformed(lower, c.sub(above, joint))
         eye, sight, moved, to_target = (0.0, 0.0, 0.0), entries[0].forward, 0.0, seen[0]
         if _is_aimed(sight, to_target):
             entries = []
@@ -218,14 +209,8 @@ class Aim:
         return moved
 
 
-def _into(columns: tuple | None, v: tuple) -> tuple:
-    return v if columns is None else transformed(columns, v)
-
-
 def _is_aimed(sight: tuple, to_target: tuple) -> bool:
-    sx, sy, sz = sight
-    tx, ty, tz = to_target
-    ahead_, square = sx * tx + sy * ty + sz * tz, tx * tx + ty * ty + tz * tz
+    ahead_, square = c.dot(sight, to_target), c.dot(to_target, to_target)
     if ahead_ <= 0.0 or ahead_ * ahead_ < 0.5 * square:
         return False
     across = c.cross(sight, to_target)
@@ -243,16 +228,13 @@ def ahead(offset: tuple, sight: tuple, reach: tuple, to_target: tuple) -> tuple:
     line of sight ever comes has no such point; then it is the point as far from the first bone as the target, which
     is the article's way.
     """
-    ox, oy, oz = offset
-    sx, sy, sz = sight
-    rx, ry, rz = reach
-    half = ox * sx + oy * sy + oz * sz
-    root = half * half - (ox * ox + oy * oy + oz * oz) + (rx * rx + ry * ry + rz * rz)
+    half = c.dot(offset, sight)
+    root = half * half - c.dot(offset, offset) + c.dot(reach, reach)
     further = sqrt(max(root, 0.0)) - half
     if root <= 0.0 or further <= 0.0:
         further = c.length(to_target)
     turn_to = c.unit(reach, sight)
-    return c.unit((ox + further * sx, oy + further * sy, oz + further * sz), turn_to), turn_to
+    return c.unit(c.along(offset, further, sight), turn_to), turn_to
 
 
 def facing(forward, up, to_target, last_side, margin: float) -> tuple:
@@ -320,10 +302,7 @@ def angle_about(turn_from, turn_to, axis) -> float:
 
 def leading(axis, forward, reference) -> float:
     """How fast a turn about an axis brings `forward` to `reference`; negative: away from it."""
-    ax, ay, az = axis
-    fx, fy, fz = forward
-    rx, ry, rz = reference
-    return (ay * fz - az * fy) * rx + (az * fx - ax * fz) * ry + (ax * fy - ay * fx) * rz
+    return c.dot(c.cross(axis, forward), reference)
 
 
 def angle_to_cone(axis, angle: float, forward, reference, cosine: float) -> float:

@@ -164,18 +164,14 @@ def fit(points, axes, kind: str = "AUTO", *, weights=None, share: float = 0.9, s
         raise RagdollError(f"A fit needs {FEWEST_POINTS} points with weight, got {len(points)}")
     weights = weights / weights.sum()
     axes = cross_axes(axes, points, weights)
-    if len(points) > MOST_POINTS:
-        local = (points - points.mean(axis=0)) @ axes
-        corners = np.argmax(local / np.maximum(np.ptp(local, axis=0), 1e-12) @ _COMPASS.T, axis=0)
-        chosen = np.union1d(np.linspace(0, len(points) - 1, MOST_POINTS).astype(int), corners)
-        few = weights[chosen] / weights[chosen].sum()
-        best = _best(points[chosen], few, axes, kind, share, smallest)
-        return _reaching(best, points, weights, share)
-    return _best(points, weights, axes, kind, share, smallest)
-
-
-def _reaching(shape, points, weights, share):
-    """The shape fitted to some of the points, made larger where it covers too little of all of them."""
+    if len(points) <= MOST_POINTS:
+        return _best(points, weights, axes, kind, share, smallest)
+    local = (points - points.mean(axis=0)) @ axes
+    corners = np.argmax(local / np.maximum(np.ptp(local, axis=0), 1e-12) @ _COMPASS.T, axis=0)
+    chosen = np.union1d(np.linspace(0, len(points) - 1, MOST_POINTS).astype(int), corners)
+    few = weights[chosen] / weights[chosen].sum()
+    shape = _best(points[chosen], few, axes, kind, share, smallest)
+    # Made larger where it covers too little of all points.
     if shape.kind == CONVEX_HULL:
         reach = shape.solid.gauge((points - shape.center) @ shape.axes)
         factor = float(_quantiles(reach[:, None], weights, (share,))[0, 0])

@@ -96,8 +96,7 @@ def choose_bones(heads, tails, parents, candidates, axes) -> np.ndarray:
     for i in np.flatnonzero(candidates & ~chosen):
         if nearest_ancestors(parents, chosen)[i] < 0:
             children = nearest_ancestors(parents, chosen | (np.arange(len(parents)) == i)) == i
-            if np.count_nonzero(children & chosen) > 1:
-                chosen[i] = True
+            chosen[i] = np.count_nonzero(children & chosen) > 1
     if not np.any(chosen) and np.any(candidates):
         chosen[np.flatnonzero(candidates)[0]] = True
     return chosen
@@ -134,12 +133,10 @@ class _Planner:
 
     def __init__(self, heads, tails, rotations, parents, simulated, kinds, skin, coverage, hung, led) -> None:
         self.heads, self.tails, self.rotations, self.bone_parents = heads, tails, rotations, parents
-        self.skin = skin
-        self.size = height(heads, tails, simulated)
+        self.skin, self.size = skin, height(heads, tails, simulated)
         self.fit_settings = {"share": coverage, "smallest": SMALLEST * self.size}
         self._arrange(simulated, hung, led)
-        places = self.heads[self.bones]
-        self.normal, self.offset, twins = mirror.plane_of_joints(places, self.parents, self.size)
+        self.normal, self.offset, twins = mirror.plane_of_joints(self.heads[self.bones], self.parents, self.size)
         self.kinds = np.array([kinds[bone] for bone in self.bones], dtype=object)
         self.fit_kinds = np.where(self.kinds == COMPOUND, "AUTO", self.kinds)  # a compound begins as one shape
         self.twins = np.where(self.kinds == self.kinds[twins], twins, -1)  # those of different kinds are no images

@@ -22,8 +22,7 @@ The price: Bullet's c differs from the swing-twist angle by ``2 atan(tan(a / 2) 
 X or Z alone, up to 10 degrees at a swing of 45 degrees between them; see `limits`. It shifts the range and never
 narrows it.
 
-Half of the error lies inside the asked ellipse, half outside: within 5 % up to 60 degrees, also as measured in Blender
-(tests/blender/test_joint_limits.py).
+Half of the error lies inside the asked ellipse, half outside: within 5 % up to 60 degrees, as measured in Blender too.
 
 Swings beyond 90 degrees: a latitude ends at 90 degrees. A wide side is limited by a longitude, provided that the sides
 across it stay below `LATITUDE_MAX`; where neither pair of sides stays below it (beyond about 93 degrees on all four,

@@ -74,11 +74,11 @@ def pace(size: float, gravity: float) -> float:
 
 def step(fall: Fall, found: Trunk, reflexes: bool, seconds: float) -> Fall:
     """The fall some seconds later, from what was measured at their end."""
-    pull = float(np.linalg.norm(found.gravity))
+    pull = math.hypot(*found.gravity)
     scale = pace(found.size, pull)
     passed, slow = seconds / scale, scale * HEIGHT / found.size  # speeds of this character, as of a man
     down = found.gravity / pull if pull > 0.0 else np.zeros(3)
-    sinks, speed = float(found.velocity @ down) * slow, float(np.linalg.norm(found.velocity)) * slow
+    sinks, speed = float(found.velocity @ down) * slow, math.hypot(*found.velocity) * slow
     touched = fall.touched or found.clearance <= 0.0
     ends = touched or (fall.clock >= LATEST and sinks < STILL_FALLING)
     holds_on = reflexes and speed > TUMBLING  # down the stairs
@@ -96,10 +96,12 @@ def _shares(found: Trunk, down: np.ndarray, pull: float, scale: float) -> np.nda
     if found.axes is None or pull == 0.0:
         return result
     forward, left = found.axes
-    # The trunk raised upright on the shortest arc says what is ahead of it, also when it looks at the floor.
-    raised = quaternion.shortest_arc(quaternion.cross(forward, left), -down)
     way = found.lean + found.velocity * math.sqrt(found.size / (2.0 * pull))
-    ahead, aside = (float(way @ axis) for axis in quaternion.rotate(raised, found.axes))
+    # The trunk raised upright on the shortest arc says what is ahead of it, also when it looks at the floor. That turns
+    # a vector a at a right angle to the trunk into a - (a . up) / (1 + trunk . up) (trunk + up), as two mirrorings do.
+    trunk = quaternion.cross(forward, left)
+    both = way @ (trunk - down) / max(1.0 - float(trunk @ down), 1e-12)
+    ahead, aside = (float(way @ axis + (axis @ down) * both) for axis in (forward, left))
     length = math.hypot(ahead, aside)
     if length > 0.0:
         each = np.array([0.0, ahead, -ahead, aside, -aside, 0.0]) / length
@@ -118,17 +120,23 @@ def sided(postures: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return known, np.where(np.sum(turns * turns[:1], axis=-1, keepdims=True) < 0.0, -turns, turns)
 
 
-def target(fall: Fall, start: np.ndarray, postures: tuple, lying: np.ndarray) -> np.ndarray:
-    """Where the joints are led [k, 4], from the pose at the knock-out [k, 4] and the postures, see `sided`.
+def target(falls: list, of: np.ndarray, start: np.ndarray, postures: tuple, lying: np.ndarray) -> np.ndarray:
+    """Where joints are led [k, 4], from the pose at the knock-out [k, 4] and the postures, see `sided`.
 
     What no posture says anything of stays as it was. As the tone fades the pose that it lies in [k, 4] takes the
     place of all, so that limbs do not go on creeping to where nothing lets them.
+
+    Args:
+        of: to which of the falls each joint belongs [k].
     """
     known, turns = postures
-    mixed = quaternion.normalize(np.einsum("p,pkj->kj", np.array(fall.shares), turns))
+    settled = np.array([fall.settled for fall in falls])
+    faded = smooth_step(np.array([fall.faded for fall in falls]) / FADES)
+    shares = np.array([fall.shares for fall in falls])
+    mixed = quaternion.normalize(np.einsum("kp,pkj->kj", shares[of[known]], turns))
     result = start.copy()
-    result[known] = quaternion.slerp(start[known], mixed, np.full(len(mixed), fall.settled))
-    return quaternion.slerp(result, lying, np.full(len(result), float(smooth_step(fall.faded / FADES))))
+    result[known] = quaternion.slerp(start[known], mixed, settled[of[known]])
+    return quaternion.slerp(result, lying, faded[of]) if faded.any() else result
 
 
 def stiffened(weight: np.ndarray, relative: np.ndarray, bounds: np.ndarray) -> np.ndarray:

@@ -1,7 +1,6 @@
 """Balance: pushes that move the hip, and steps that catch it."""
 
 import math
-from dataclasses import replace
 
 import bpy
 import numpy as np
@@ -134,7 +133,7 @@ class Balance(Step):
         def strides(frame: float) -> balance.Stride:
             return gait.moved(self._gait.stride(frame), turn, own.hip - turn * here.hip)
 
-        stride = replace(strides(reader.frame + before.ahead), hip=seen.hip, heading=seen.heading, ankles=seen.ankles)
+        stride = strides(reader.frame + before.ahead)._replace(hip=seen.hip, heading=seen.heading, ankles=seen.ankles)
         seconds, manner = world.seconds_per_frame(reader.scene), self._manner(reader, max(seen.heights))
         after = balance.step(self.body, before, stride, push, seconds, manner)
         return balance.decided(self.body, after, lambda i: strides(reader.frame + 1 + i), seconds, manner)
@@ -224,16 +223,13 @@ class BalanceKind(Kind):
     """Balance is one step."""
 
     identifier, label, icon, place = "BALANCE", NAME, "CON_FLOOR", 25
+    step = Balance
 
     def declared(self):
         return {"balance": settings(ActiveRagdollBalance)}
 
     def acts(self, obj) -> bool:
         return obj.active_ragdoll.is_ragdoll and obj.active_ragdoll.balance.enabled
-
-    def steps(self, obj, rig):
-        if self.acts(obj):
-            yield NAME, lambda: Balance(obj, rig)
 
 
 KIND = BalanceKind()

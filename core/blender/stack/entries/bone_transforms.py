@@ -97,7 +97,7 @@ class BoneTransforms(ListKind):
     def draw(self, layout, obj, item):
         inner = rows(layout)
         inner.prop_search(item, "bone", obj.data, "bones")
-        props(rows(inner, keyed=True), item, "weight", slider=True)
+        props(rows(inner, keyed=True), item, "weight")
         for what in ("translation", "rotation", "scale"):
             part = rows(layout, keyed=True)
             part.prop(item, f"{what}_mode")

@@ -112,10 +112,9 @@ class LegStabilizers(ListKind):
         inner = rows(layout)
         inner.prop_search(item, "foot_bone", obj.data, "bones")
         inner.prop(item, "bones_count")
-        props(rows(inner, keyed=True), item, "ik_weight", slider=True)
-        props(inner, item, "off_while_limp", "min_distance")
-        if item.bones_count > 3:
-            props(inner, item, "max_iterations", "tolerance")
+        props(rows(inner, keyed=True), item, "ik_weight")
+        iterated = ("max_iterations", "tolerance") if item.bones_count > 3 else ()
+        props(inner, item, "off_while_limp", "min_distance", *iterated)
 
 
 def _beside(rig: Rig, step: Leg, made: list) -> Leg:

@@ -13,7 +13,6 @@ from ...rig.armature import anatomy_of
 from ...runtime import STATE
 from ...settings import declare, lists
 from ...settings.declare import STACK, STACK_VALUE, block, choice, flag, items, number, row, share, text, vector
-from ...settings.lists import unique
 from .. import world_reader
 from . import ItemList, ItemStep, ListKind
 from .bone_transforms import feet_held
@@ -242,7 +241,7 @@ class LookAts(ListKind):
         return found
 
     def fill(self, obj, items, item, bone):
-        item.name = unique(list(items)[:-1], "Look-at")
+        item.name = lists.unique(list(items)[:-1], "Look-at")
 
     def draw_head(self, layout):
         layout.operator("active_ragdoll.setup_look_at", icon="HIDE_OFF")
@@ -254,11 +253,8 @@ class LookAts(ListKind):
             inner.prop(item, "target_point")
         else:
             object_fields(inner, item, "target", "target_bone")
-        inner.prop(item, "weight", slider=True)
-        inner = rows(layout)
-        props(inner, item, "blend_speed", "up_vector")
-        inner.prop(item, "comfort", slider=True)
-        props(inner, item, "behind_margin", "marks_reference")
+        inner.prop(item, "weight")
+        props(rows(layout), item, "blend_speed", "up_vector", "comfort", "behind_margin", "marks_reference")
 
 
 KIND = LookAts()

@@ -94,7 +94,7 @@ class TwoBoneIKs(ListKind):
     def draw(self, layout, obj, item):
         inner = rows(layout, keyed=True)
         inner.prop_search(item, "end_bone", obj.data, "bones")
-        inner.prop(item, "weight", slider=True)
+        inner.prop(item, "weight")
         for what in _ENDS:
             object_fields(inner, item, what, f"{what}_target_bone")
             if getattr(item, what) is None:
@@ -102,12 +102,9 @@ class TwoBoneIKs(ListKind):
                 space = getattr(item, f"{what}_space")
                 if space == "BONE":
                     inner.prop_search(item, f"{what}_bone", obj.data, "bones")
-                if space != "BEND":
-                    inner.prop(item, f"{what}_location")
-        props(inner, item, "keep_end_rotation", "allow_stretching")
-        if item.allow_stretching:
-            props(inner, item, "start_stretch_ratio", "max_stretch_scale")
-        inner.prop(item, "marks_reference")
+                props(inner, item, space != "BEND" and f"{what}_location")
+        stretching = ("start_stretch_ratio", "max_stretch_scale") if item.allow_stretching else ()
+        props(inner, item, "keep_end_rotation", "allow_stretching", *stretching, "marks_reference")
 
 
 KIND = TwoBoneIKs()
