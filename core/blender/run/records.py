@@ -135,7 +135,7 @@ def recovery_of(obj):
     scene = obj.active_ragdoll.scene
     run = STATE.runs.get(scene.name) if scene is not None else None
     # Not by its name, which may be another one by now.
-    found = () if run is None else run.effect("Recoveries").by_name.values()
+    found = () if run is None else run.effect("recoveries").by_name.values()
     return next((recovery for recovery in found if recovery.character.obj == obj), None)
 
 
@@ -181,7 +181,7 @@ def phase_of(obj) -> str:
 def store_records(run) -> None:
     """Store a run's records in the file, beside its baked cache."""
     with STATE.writing():
-        for recovery in run.effect("Recoveries").by_name.values():
+        for recovery in run.effect("recoveries").by_name.values():
             recovery.character.obj.active_ragdoll.recovery.record = recovery.record.to_text()
 
 
@@ -245,11 +245,11 @@ def push_at(obj, scene, frame: int, legs) -> tuple[str, Push]:
     """
 
     def measured(run, character, scene) -> dict:
-        impulses = run.effect("Hits").impulses_on(run, character, run.frame)
+        impulses = run.effect("hits").impulses_on(run, character, run.frame)
         blow = complex(*(sum(impulses)[:2] / character.mass).tolist()) if impulses else 0j
         pull = 0j if impulses else _pull(run, character, legs)
         found = {"PUSH": [blow.real, blow.imag, pull.real, pull.imag]} if blow or pull else {}
-        recovery = run.effect("Recoveries").by_name.get(character.name)
+        recovery = run.effect("recoveries").by_name.get(character.name)
         if recovery is not None and recovery.left[0] == run.frame:
             found["LEFT"] = recovery.left[1]
         phase = _phase(run, character)
@@ -265,7 +265,7 @@ def push_at(obj, scene, frame: int, legs) -> tuple[str, Push]:
 def _pull(run, character, legs) -> complex:
     """Acceleration with which the hip follows its masses, which something holds off their place [m/s^2]."""
     rows = character.rows
-    hits = run.effect("Hits").by_name.get(character.name)
+    hits = run.effect("hits").by_name.get(character.name)
     driven = np.maximum(*run.weights())[rows].tolist()
     borne = [weight for bone, weight in zip(character.bone_names, driven, strict=True) if bone in legs]
     if run.frame <= run.first or min(borne, default=0.0) < 0.1 or (hits is not None and hits.factors.min() < 1.0):
@@ -278,7 +278,7 @@ def _pull(run, character, legs) -> complex:
 
 def _phase(run, character) -> int:
     """Index of the recovery's state in the list of states; 1 (active) without a recovery."""
-    found = run.effect("Recoveries").by_name.get(character.name)
+    found = run.effect("recoveries").by_name.get(character.name)
     return STATES.index(found.state.phase) if found is not None else STATES.index(ACTIVE)
 
 

@@ -164,7 +164,7 @@ class Recovery:
 
     def _impulse(self, run, frame: int) -> float:
         """Sum of the magnitudes of the impulses on the character in the step to the next frame [N s]."""
-        return sum(float(np.linalg.norm(each)) for each in run.effect("Hits").impulses_on(run, self.character, frame))
+        return sum(float(np.linalg.norm(each)) for each in run.effect("hits").impulses_on(run, self.character, frame))
 
     def _settings_now(self, seconds: float) -> states.Settings:
         """The settings, with what the way of getting up changes of them. seconds: of the simulation, a frame."""

@@ -228,8 +228,8 @@ class Run:
         self.numbers = {name: np.zeros(count) for name in names}
 
     def effect(self, name: str) -> Effect:
-        """The effect of a class with a name: who looks for it cannot import it."""
-        return next(effect for effect in self.effects if type(effect).__name__ == name)
+        """The effect of a class, by its name in small letters: who looks for it cannot import it."""
+        return next(effect for effect in self.effects if type(effect).__name__.lower() == name)
 
     def merge_effects(self) -> None:
         """Merge what the effects state, if it has changed."""

@@ -94,7 +94,7 @@ class Tone(Effect):
 
     def observe(self, run, scene, seconds: float) -> None:
         """Let each character that is limp fall on."""
-        falling, found = {}, run.effect("Recoveries").by_name
+        falling, found = {}, run.effect("recoveries").by_name
         for name, own in found.items():
             if own.state.phase in (states.LIMP, states.SETTLING) and own.settings.tone > 0.0:
                 if run.joint_drives is None or not len(run.joint_drives.of(own.character)):
