@@ -175,7 +175,7 @@ def _bake(options) -> None:
     print(f"baked frames {first} to {last} of '{obj.name}' to the action '{obj.active_ragdoll.baked_action.name}'")
     figures = reports.figures_of(obj, scene, built) | {"frames": [first, last]} | report
     reports.save(options.output)
-    _report(options, figures | ({"controls": carried} if carried else {}) | {"diagnosis": diagnosis})
+    _report(options, figures | {"diagnosis": diagnosis})
 
 
 def _set(obj, name: str, value) -> None:

@@ -79,7 +79,7 @@ COUNT = number(int, 1, math.inf, "a number of frames is 1 or more")
 
 # Options of what a bake writes: name, values with the default first, text. Without values it is a switch.
 CHOICE = (
-    ("keyed-bones", ("all", "simulated"), "which get keys: all that moves (all)"),
+    ("keyed-bones", ("all", "simulated", "selected"), "which get keys: all that moves (all), ..."),
     ("to", ("auto", "deform", "controls"), "what gets keys: bones, or controls; controls where a rig has them (auto)"),
     ("limbs", ("fk", "ik", "as_keyed"), "how controls lead limbs with switches (fk)"),
     ("exact-joints", (), "keep limbs from stretching, so that knees and elbows of IK are exact"),

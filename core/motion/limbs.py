@@ -392,7 +392,7 @@ class LegStabilizer:
         self._closure = rig.with_ancestors(bones)
         parts = without_pieces(rig, bones[::-1])[::-1]
         self._bend = bind_bend(rig, tuple(parts))
-        self._joints = [bones.index(bone) for bone in parts]  # places in the bones where it bends, and the foot's
+        self.joints = [bones.index(bone) for bone in parts]  # places in the bones where it bends, and the foot's
 
 
 def stabilize(legs: list[LegStabilizer], rig: Rig, pose: LocalPose, inputs: Inputs) -> LocalPose:
@@ -484,7 +484,7 @@ def _toward(leg: LegStabilizer, now: ModelView, based: list, target: tuple) -> d
     Target and `based`, the rotations of the bones whose shape the leg keeps, are in the frame of the first bone.
     """
     bones, offsets = leg.bones, _offsets(now, leg.bones)
-    hip, places = (0.0, 0.0, 0.0), leg._joints
+    hip, places = (0.0, 0.0, 0.0), leg.joints
     joints = [hip]
     for rotation, offset in zip(based, offsets, strict=False):
         joints.append(c.add(joints[-1], c.rotate(rotation, offset)))

@@ -222,9 +222,8 @@ class Loosening:
     """Settings."""
 
     sensitivity: float = 1.0  # times the standard one; 0 loosens nothing
-    # parents, children: what one bone further up or down feels, 0..1
-    parents: float = 0.5
-    children: float = 0.7
+    parents: float = 0.5  # what one bone further up feels, 0..1
+    children: float = 0.7  # what one further down feels, 0..1
     others: float = 0.1  # what all other bones feel at most, 0..1
     regain: float = 1.0  # [1/s]
 

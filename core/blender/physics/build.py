@@ -421,7 +421,10 @@ def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
     else:
         # What the rig's constraints give is taken from the source, relative to the parent: a limb goes where its parent
         # does, which the bodies lead.
+        # So do the bones between and above: what is posed by hand or by another action later reaches the source alone.
+        above = {other.name for name in simulated + held for other in obj.pose.bones[name].parent_recursive}
         given = held + [name for name in simulated if any(map(_leads, obj.pose.bones[name].constraints))]
+        given += sorted(above.difference(simulated, held))
         copied = settings.source, source.FOLLOWER_NAME
     for constraint in (constraint for name in given for constraint in physics.pose.bones[name].constraints):
         constraint.mute = True

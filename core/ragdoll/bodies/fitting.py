@@ -379,13 +379,11 @@ class Skin:
     """Vertices in bind pose and their weights; one element is one bone's hold on one vertex."""
 
     points: np.ndarray  # vertices [v, 3] [m]
-    # vertex, bone: index of the vertex and the bone of each element [e]
-    vertex: np.ndarray
-    bone: np.ndarray
+    vertex: np.ndarray  # index of the vertex of each element [e]
+    bone: np.ndarray  # and of its bone [e]
     weight: np.ndarray  # of each element [e], not negative; those of a vertex need not sum to 1
     bone_count: int  # number of bones n
-    # pairs of vertices that an edge of a mesh joins [d, 2]
-    edges: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=int))
+    edges: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=int))  # pairs of vertices they join [d, 2]
 
     def dominated(self, owner: np.ndarray, count: int) -> tuple[list, np.ndarray, np.ndarray]:
         """Vertices of each owner: those on which its bones together have more hold than any other's.

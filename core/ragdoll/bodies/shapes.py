@@ -35,10 +35,8 @@ class BodyPlan:
     # pairs of bodies that do not touch each other though they are not joined [(i, j)]: a body and its near
     # grandparent, and those that overlap in bind pose
     no_collide: list = field(default_factory=list)
-    # index of the mirror image of each body, itself in the mirror plane, -1 for none [m]
-    twins: np.ndarray | None = None
-    # normal, offset: the mirror plane, normal . p = offset; None where the rig has no symmetry.
-    normal: np.ndarray | None = None
+    twins: np.ndarray | None = None  # index of each body's mirror image, itself in the mirror plane, -1 for none [m]
+    normal: np.ndarray | None = None  # of the mirror plane, normal . p = offset; None where the rig has no symmetry
     offset: float = 0.0
 
     def array(self, name: str) -> np.ndarray:
@@ -371,12 +369,10 @@ def limb(head, end, bone_rotation, radius, wanted, smallest) -> Shape:
         half = np.full(3, max(radius * 0.5, smallest))
         return Shape(BOX if wanted == BOX else SPHERE, head.copy(), bone_rotation.copy(), half)
     axes = frame(axis, bone_rotation)
-    low, high = RADIUS_OF_LENGTH
-    radius = float(np.clip(radius, low * length, high * length))
-    if wanted == SPHERE:
-        return Shape(SPHERE, (head + end) / 2.0, axes, np.full(3, length / 2.0))
-    half = np.array([radius, radius, length / 2.0])
-    return Shape(BOX if wanted == BOX else CAPSULE, (head + end) / 2.0, axes, half)
+    low, high = (share * length for share in RADIUS_OF_LENGTH)
+    radius = length / 2.0 if wanted == SPHERE else float(np.clip(radius, low, high))
+    kind = wanted if wanted in (BOX, SPHERE) else CAPSULE
+    return Shape(kind, (head + end) / 2.0, axes, np.array([radius, radius, length / 2.0]))
 
 
 def fork(head, children, bone_rotation, radius) -> Shape:

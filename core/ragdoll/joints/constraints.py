@@ -66,14 +66,10 @@ class ConstraintSpec:
     """One Blender rigid body constraint of a joint."""
 
     type: str  # GENERIC, HINGE, POINT or FIXED
-    # rotation of the constraint's Empty relative to the joint's frame, (w, x, y, z). The Empty stands at the joint in
-    # bind pose.
-    rotation: tuple[float, float, float, float]
-    # the three linear axes are limited to [0, 0]. GENERIC only; the other types hold the position by themselves.
-    # Exactly the first constraint of a joint holds the position.
+    rotation: tuple[float, float, float, float]  # of its Empty at the joint in bind pose, in the joint's frame
+    # The first constraint of a joint holds the position: the linear axes of a GENERIC are limited to [0, 0].
     lock_linear: bool = False
-    # (lower, upper) [rad] about the Empty's X, Y and Z axes, None where there is no limit
-    angular_limits: tuple[Limits, Limits, Limits] = (None, None, None)
+    angular_limits: tuple[Limits, Limits, Limits] = (None, None, None)  # about the Empty's X, Y, Z [rad]; None: free
 
 
 def plan(joint_type: str, limit_min, limit_max) -> list[ConstraintSpec]:
