@@ -55,9 +55,7 @@ class JointFrame:
     # columns X, Y, Z [3, 3]. Y lies along the limb. A positive turn about X is flexion; about Z, of a left limb,
     # outward, of a right one inward; about Y, of a left limb, its front inwards, of a right one outwards.
     rotation: np.ndarray
-    # how far the bind pose already flexes the joint against the bone before it, negative when overstretched [rad];
-    # nan where the bone before is unknown
-    bend: float
+    bend: float  # of the bind pose against the bone before, negative when overstretched [rad]; nan where it is unknown
 
 
 def unit(vector) -> np.ndarray | None:

@@ -31,9 +31,7 @@ class Range:
     turn_in: float = 0.0  # about the limb, its front towards the body's middle
     turn_out: float = 0.0  # away from it
     joint: str = CONE  # or HINGE, which has flexion and extension only
-    # smallest and largest angle between the bone before and this one; takes the place of `flexion` and `extension`
-    # where the bone before is known
-    included: tuple | None = None
+    included: tuple | None = None  # least and largest angle to the bone before; instead of the first two where known
 
 
 # Chains of bones that have a range together.

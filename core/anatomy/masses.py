@@ -191,8 +191,7 @@ def _with_totals(changed, masses, parents) -> np.ndarray:
 # vertical jumps using a force platform).
 PUSH_OFF = 2.3  # times the weight
 
-# Torque [N m] of a man of 70 kg and 1.8 m, and length of the segment moved as a share of the height.
-_TABLE = {
+_TABLE = {  # torque [N m] of a man of 70 kg and 1.8 m, and length of the segment moved as a share of the height
     roles.PELVIS: (234.0, 0.0),
     **dict.fromkeys((roles.SPINE, roles.CHEST), (234.0, 0.288)),
     **dict.fromkeys((roles.NECK, roles.HEAD), (51.0, 0.182)),

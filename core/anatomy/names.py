@@ -85,8 +85,7 @@ _VOCABULARY = {word: meaning for meaning, words in _TABLE.items() for word in wo
 _SIDES = {"l": r.LEFT, "left": r.LEFT, "lf": r.LEFT, "lt": r.LEFT, "r": r.RIGHT, "right": r.RIGHT, "rt": r.RIGHT}
 _SIDES |= {"c": r.CENTER, "center": r.CENTER, "centre": r.CENTER}
 _FRONT = {"front": True, "fore": True, "back": False, "hind": False, "rear": False}
-# Words that say nothing: prefixes of programs, kinds of bones, parts of a chain.
-_NOISE = {
+_NOISE = {  # words that say nothing: prefixes of programs, kinds of bones, parts of a chain
     *"abdefghijkmnopqstuvwxyz",
     *("bone", "bones", "jnt", "jt", "bn", "joint", "joints", "node", "object", "part", "parts", "bip", "biped", "bind"),
     *("def", "deform", "skin", "sk", "skel", "rig", "char", "character", "human", "humanoid", "female", "male", "base"),
@@ -129,8 +128,7 @@ def read_name(name: str, common: str = "") -> Name:
     side, words = _take_side(words)
     meaning, front = _meaning(words)
     if meaning == r.PELVIS and side in (r.LEFT, r.RIGHT):
-        # "LeftHips" or Rigify's "pelvis.L": the way from the pelvis to the leg.
-        meaning = HIP
+        meaning = HIP  # "LeftHips" or Rigify's "pelvis.L": the way from the pelvis to the leg
     elif meaning == HIP and side in (None, r.CENTER):
         meaning = r.PELVIS
     elif meaning == r.JAW and side in (r.LEFT, r.RIGHT):

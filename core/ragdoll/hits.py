@@ -25,8 +25,7 @@ from . import weight_spread
 from .overlay import arc_lines
 
 WORLD, LOCAL, TOWARDS = "WORLD", "LOCAL", "TOWARDS"
-# A body is never made faster than this many times sqrt(gravity * height): 105 m/s for a man.
-FASTEST = 25.0
+FASTEST = 25.0  # a body is never made faster than this many times sqrt(gravity * height): 105 m/s for a man
 BLOW = 1e-6  # [s] what is shorter comes whole: its ends could not be told apart
 
 

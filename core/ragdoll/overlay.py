@@ -209,8 +209,7 @@ class Wires:
         axes = both[:, :3, :3]
         axes = axes / np.sqrt(np.einsum("jik,jik->jk", axes, axes))[:, None, :]
         r = np.matmul(axes[:count].transpose(0, 2, 1), axes[count:])
-        # The bone's direction gives the swing.
-        angle = np.arctan2(np.hypot(r[:, 0, 1], r[:, 2, 1]), r[:, 1, 1])
+        angle = np.arctan2(np.hypot(r[:, 0, 1], r[:, 2, 1]), r[:, 1, 1])  # the bone's direction gives the swing
         direction = np.arctan2(-r[:, 0, 1], r[:, 2, 1])
         x, z = np.cos(direction), np.sin(direction)
         # What is left of the rotation about an axis when the swing of that axis is taken away: the angle of the

@@ -41,8 +41,7 @@ class Shape:
     center: np.ndarray  # middle, the body's centre of mass [3] [m]
     axes: np.ndarray  # body frame, columns x, y, z with z along the limb [3, 3]
     half: np.ndarray  # half extents in the body frame [3] [m]; a capsule has its radius in x and y
-    # a hull's corners in the body frame [k, 3] [m], their box centred on the origin; not used by the others
-    points: np.ndarray | None = None
+    points: np.ndarray | None = None  # a hull's corners in the body frame [k, 3] [m], their box centred on the origin
     pieces: tuple = ()  # the convex shapes of a compound; its own frame and half extents are those of their box
 
     def __post_init__(self) -> None:
@@ -171,8 +170,7 @@ def fit(points, axes, kind: str = "AUTO", *, weights=None, share: float = 0.9, s
     chosen = np.union1d(np.linspace(0, len(points) - 1, MOST_POINTS).astype(int), corners)
     few = weights[chosen] / weights[chosen].sum()
     shape = _best(points[chosen], few, axes, kind, share, smallest)
-    # Made larger where it covers too little of all points.
-    if shape.kind == CONVEX_HULL:
+    if shape.kind == CONVEX_HULL:  # made larger where it covers too little of all points
         reach = shape.solid.gauge((points - shape.center) @ shape.axes)
         factor = float(_quantiles(reach[:, None], weights, (share,))[0, 0])
         return from_hull(shape.solid.scaled(factor), shape.center, shape.axes) if factor > 1.0 else shape

@@ -32,8 +32,7 @@ class BodyPlan:
     parents: np.ndarray  # index of the parent body, -1 for roots [m]
     depth: np.ndarray  # depth of the bone in the whole skeleton, skipped bones counted [m]
     shapes: list  # `fitting.Shape`s [m]
-    # pairs of bodies that do not touch each other though they are not joined [(i, j)]: a body and its near
-    # grandparent, and those that overlap in bind pose
+    # pairs (i, j) that do not touch though not joined: near grandparents, and what overlaps in bind pose
     no_collide: list = field(default_factory=list)
     twins: np.ndarray | None = None  # index of each body's mirror image, itself in the mirror plane, -1 for none [m]
     normal: np.ndarray | None = None  # of the mirror plane, normal . p = offset; None where the rig has no symmetry

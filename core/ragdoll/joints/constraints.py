@@ -67,8 +67,7 @@ class ConstraintSpec:
 
     type: str  # GENERIC, HINGE, POINT or FIXED
     rotation: tuple[float, float, float, float]  # of its Empty at the joint in bind pose, in the joint's frame
-    # The first constraint of a joint holds the position: the linear axes of a GENERIC are limited to [0, 0].
-    lock_linear: bool = False
+    lock_linear: bool = False  # of a GENERIC that is a joint's first, which holds the position: by limits of [0, 0]
     angular_limits: tuple[Limits, Limits, Limits] = (None, None, None)  # about the Empty's X, Y, Z [rad]; None: free
 
 
@@ -175,8 +174,7 @@ def plan_cone(lower, upper) -> list[ConstraintSpec]:
     latitudes = np.minimum(by_latitude[b_upper], by_latitude[b_lower])
     radius = np.minimum(latitudes, np.where(usable[:, None], longitudes, math.pi))
     ratio = _excess(radius, inner, thickness)
-    # Where a side is too wide for any cut, no Empty is to blame.
-    ratio /= ratio.min(axis=0)
+    ratio /= ratio.min(axis=0)  # where a side is too wide for any cut, no Empty is to blame
     chosen = _choose_turns(ratio, usable, half_axes, most)
     return _specs(chosen, asked, target, thickness, cosines, lower[1], upper[1])
 
@@ -418,8 +416,7 @@ def _widen_range(lower: np.ndarray, upper: np.ndarray, axis: int, angle: np.ndar
 
 def _enclosing_quarter(x: np.ndarray, z: np.ndarray, least_x: float, least_z: float) -> tuple[float, float]:
     """Half axes of the smallest quarter ellipse around points [n] with half axes no less than given."""
-    # Points on an axis must not divide by zero; half axes grow by no more than this.
-    slack = 1e-9
+    slack = 1e-9  # points on an axis must not divide by zero; half axes grow by no more than this
     box_x, box_z = max(least_x, float(x.max()), slack), max(least_z, float(z.max()), slack)
     axis_x = box_x * np.concatenate((np.geomspace(1.0 + slack, 1.01, 8), np.geomspace(1.01, 20.0, 192)))
     rest = 1.0 - (x[None, :] / axis_x[:, None]) ** 2

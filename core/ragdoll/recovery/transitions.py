@@ -191,8 +191,7 @@ class Landmarks:
     """Bones that tell how a character lies, as rows of its poses."""
 
     pelvis: int  # its row
-    # rows of the upper trunk, and of one bone on the left and one on the right; None where the anatomy is not known
-    trunk: tuple | None
+    trunk: tuple | None  # rows of the upper trunk and of a bone on the left and the right; None without known anatomy
     lowest: np.ndarray  # rows of the bones of which the lowest one tells where the floor is
     height: float  # of the character [m]
 
