@@ -166,7 +166,7 @@ class Worst:
         if len(self.bodies) > 1 and run.reach_trace is not None:
             turned = np.einsum("mij,mij->m", self.bodies[-2][:, :3, :3], self.wanted[-1][:, :3, :3])
             self.capped += bool((turned < run.reach_trace[rows]).any())
-        self.rescued += any(effect.name == "limit rescue" and effect.kinematic[rows].any() for effect in run.effects)
+        self.rescued += bool(run.effect("limitrescue").kinematic[rows].any())
         self._look_for_depth(run)
 
     def summary(self) -> dict:
