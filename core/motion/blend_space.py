@@ -26,8 +26,7 @@ _SAME_PLACE, _SAME_LINE = 1e-6, 1e-9
 _NO_WEIGHT = 1e-12  # what rounding leaves at a sample's place
 _STILL = 1e-6  # [m/s] slower things have no direction
 _INSIDE = -1e-12  # barycentric coordinates down to this count as inside: rounding at shared edges
-# Of a triangle in shares of the axes: a smaller one is what rounding makes of points on one line.
-_LEAST_AREA = 1e-6
+_LEAST_AREA = 1e-6  # of a triangle in shares of the axes: a smaller one is what rounding makes of points on one line
 
 
 @dataclass(frozen=True)
@@ -38,8 +37,7 @@ class Axis:
     # minimum, maximum: ends, in the input's unit
     minimum: float
     maximum: float
-    # CLAMP: inputs beyond an end are held there. WRAP: the ends are the same place, as of a direction.
-    ends: str = CLAMP
+    ends: str = CLAMP  # CLAMP: inputs beyond an end are held there. WRAP: the ends are one place, as of a direction
     grid: int = 4  # number of divisions that samples can be snapped to
 
     def __post_init__(self) -> None:
@@ -198,8 +196,9 @@ def _checked_samples(axes: Sequence[Axis], names: Sequence[str], positions: NDAr
     for i, axis in enumerate(axes):
         for row, (name, value) in enumerate(zip(names, positions[:, i].tolist(), strict=True)):
             if not axis.minimum <= value <= axis.maximum:
-                span = f"from {axis.minimum:g} to {axis.maximum:g}"
-                raise RagdollError(f'Sample "{name}" is at {value:g} on axis "{axis.name}", which goes {span}')
+                at, low, high = axis.name, axis.minimum, axis.maximum
+                text = f'Sample "{name}" is at {value:g} on axis "{at}", which goes from {low:g} to {high:g}'
+                raise RagdollError(text)
             shares[row, i] = axis.share(value)
     for i in range(len(names)):
         gap = np.abs(shares[i + 1 :] - shares[i])
@@ -226,8 +225,8 @@ def _grid(axes: Sequence[Axis], names: Sequence[str], shares: NDArray) -> tuple[
     if len(empty):
         shares = (float(values[i]) for values, i in zip(lines, empty[0].tolist(), strict=True))
         at = (axis.minimum + share * (axis.maximum - axis.minimum) for axis, share in zip(axes, shares, strict=True))
-        where = " and ".join(f'"{axis.name}" is {value:g}' for axis, value in zip(axes, at, strict=True))
-        raise RagdollError(f"The grid has no sample where {where}")
+        (one, a), (other, b) = zip((axis.name for axis in axes), at, strict=True)
+        raise RagdollError(f'The grid has no sample where "{one}" is {a:g} and "{other}" is {b:g}')
     for i, axis in enumerate(axes):
         if axis.ends == WRAP:
             first, last = cells.take([0], axis=i), cells.take([-1], axis=i)
@@ -352,8 +351,9 @@ def _check_kinds(names: Sequence[str], clips: Sequence[Clip]) -> None:
     kinds = [f"additive in {p.space.lower()} space" if isinstance(p, AdditivePose) else "not additive" for p in poses]
     for name, kind in zip(names, kinds, strict=True):
         if kind != kinds[0]:
-            both = f'Sample "{name}" is {kind}, sample "{names[0]}" is {kinds[0]}'
-            raise RagdollError(f"{both}: samples of one space must be alike")
+            first, of = names[0], kinds[0]
+            text = f'Sample "{name}" is {kind}, sample "{first}" is {of}: samples of one space must be alike'
+            raise RagdollError(text)
 
 
 def check_aim(name: str, sample: Clip) -> None:

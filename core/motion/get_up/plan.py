@@ -216,8 +216,7 @@ def _stance(own: Biped, room: Clearances, matrices, risen: Posture, origin, floo
     foot = risen.ends[0] * (1.0, -1.0 if right else 1.0, 1.0)
     wanted = q.rotate(turn, np.array([foot[0], foot[1] - np.sign(foot[1]) * own.hips * 1.1, 0.0])) + origin
     shift = wanted - q.rotate(way, posture.ends[:2].mean(axis=0))
-    # On a floor as high as the animation's own it keeps its own heights.
-    shift[2] = 0.0
+    shift[2] = 0.0  # on a floor as high as the animation's own it keeps its own heights
     there = np.array([foot[0], 0.0, 0.0])
     rise = origin[2] + floor.plane(there) + _step(own, floor, there) - (low - room.sole)
     if any(floor.slope) or abs(rise) > (STEP if floor.relief is None else _UNEVEN) * own.height:
