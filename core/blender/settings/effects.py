@@ -191,7 +191,7 @@ class ActiveRagdollRecoveryEvent(bpy.types.PropertyGroup):
 class ActiveRagdollWayPoint(bpy.types.PropertyGroup):
     """A key posture of the planned way up that was changed by hand."""
 
-    key: whole("Posture", "Which one: 0 is the pose that it lies in", 1, min=1)
+    key: whole("Posture", "Which one, counted from the pose that it lies in", 1, min=1)
     part: choice("Part", PARTS)
     offset: vector("Offset", "By how much it is elsewhere than planned, in the scene", unit="LENGTH")
     seconds: number("Later", "By how much later it comes than planned; negative is sooner", unit="TIME_ABSOLUTE")
