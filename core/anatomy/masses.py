@@ -100,13 +100,9 @@ def human_shares(table: str, anatomy: roles.Anatomy, parents, bones, volumes) ->
 def _bodies_of(segment, side, segments, carrier, bones) -> list:
     """Bodies that take a segment's mass, at least one."""
     own = [i for i, bone in enumerate(bones) if segments[bone] == (segment, side)]
-    if own:
-        return own
     carried = [carrier[bone] for bone, found in enumerate(segments) if found == (segment, side)]
-    if carried:
-        return carried[:1]  # that of the bone next to the trunk
-    if segment == TRUNK:
-        return [0]
+    if own or carried or segment == TRUNK:
+        return own or carried[:1] or [0]  # that of the bone next to the trunk
     nearer = _TOWARDS_TRUNK.get(segment, TRUNK)
     return _bodies_of(nearer, roles.CENTER if nearer == TRUNK else side, segments, carrier, bones)
 
@@ -195,8 +191,7 @@ def _with_totals(changed, masses, parents) -> np.ndarray:
 # vertical jumps using a force platform).
 PUSH_OFF = 2.3  # times the weight
 
-# Torque [N m] of a man of 70 kg and 1.8 m, and length of the segment moved as a share of the height.
-_TABLE = {
+_TABLE = {  # torque [N m] of a man of 70 kg and 1.8 m, and length of the segment moved as a share of the height
     roles.PELVIS: (234.0, 0.0),
     **dict.fromkeys((roles.SPINE, roles.CHEST), (234.0, 0.288)),
     **dict.fromkeys((roles.NECK, roles.HEAD), (51.0, 0.182)),

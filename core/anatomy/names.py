@@ -85,8 +85,7 @@ _VOCABULARY = {word: meaning for meaning, words in _TABLE.items() for word in wo
 _SIDES = {"l": r.LEFT, "left": r.LEFT, "lf": r.LEFT, "lt": r.LEFT, "r": r.RIGHT, "right": r.RIGHT, "rt": r.RIGHT}
 _SIDES |= {"c": r.CENTER, "center": r.CENTER, "centre": r.CENTER}
 _FRONT = {"front": True, "fore": True, "back": False, "hind": False, "rear": False}
-# Words that say nothing: prefixes of programs, kinds of bones, parts of a chain.
-_NOISE = {
+_NOISE = {  # words that say nothing: prefixes of programs, kinds of bones, parts of a chain
     *"abdefghijkmnopqstuvwxyz",
     *("bone", "bones", "jnt", "jt", "bn", "joint", "joints", "node", "object", "part", "parts", "bip", "biped", "bind"),
     *("def", "deform", "skin", "sk", "skel", "rig", "char", "character", "human", "humanoid", "female", "male", "base"),
@@ -114,9 +113,10 @@ def read(names: list) -> list[Name]:
 def read_name(name: str, common: str = "") -> Name:
     """What one name says; a leading word `common` is left out."""
     name = unicodedata.normalize("NFKC", name).strip()
-    japanese = _read_japanese(name)
-    if japanese is not None:
-        return japanese
+    if _JAPANESE.search(name):
+        side = next((side for pattern, side in _JAPANESE_SIDES if re.search(pattern, name)), None)
+        word = re.sub(r"^[左右]|[._][LR]$|[._]\d{3}$", "", name)
+        return Name(next((meaning for meaning, pattern in _PATTERNS if re.search(pattern, word)), None), side)
     prefix, rest = _PREFIX.match(name).groups()
     if prefix and prefix[:3].upper() != "DEF":
         return Name(r.HELPER)
@@ -129,8 +129,7 @@ def read_name(name: str, common: str = "") -> Name:
     side, words = _take_side(words)
     meaning, front = _meaning(words)
     if meaning == r.PELVIS and side in (r.LEFT, r.RIGHT):
-        # "LeftHips" or Rigify's "pelvis.L": the way from the pelvis to the leg.
-        meaning = HIP
+        meaning = HIP  # "LeftHips" or Rigify's "pelvis.L": the way from the pelvis to the leg
     elif meaning == HIP and side in (None, r.CENTER):
         meaning = r.PELVIS
     elif meaning == r.JAW and side in (r.LEFT, r.RIGHT):
@@ -234,18 +233,6 @@ _PATTERNS = (
     (r.TAIL, "しっぽ|尻尾"),
     (r.HELPER, "胸"),
 )
-
-
-def _read_japanese(name: str) -> Name | None:
-    """What a Japanese name in NFKC says; None for other names."""
-    if not _JAPANESE.search(name):
-        return None
-    side = next((side for pattern, side in _JAPANESE_SIDES if re.search(pattern, name)), None)
-    word = re.sub(r"^[左右]|[._][LR]$|[._]\d{3}$", "", name)
-    meaning = next((meaning for meaning, pattern in _PATTERNS if re.search(pattern, word)), None)
-    return Name(meaning, side)
-
-
 _TWIN = re.compile(r"D(?=(?:[._][LR])?$)")
 
 

@@ -161,7 +161,6 @@ class Structure:
     roles: list  # role or None [n]
     sides: list  # side or None [n]
     kind: str = roles.CREATURE  # HUMAN, QUADRUPED or CREATURE
-    # pelvis, chest, head: rows
     pelvis: int = -1
     chest: int = -1
     head: int = -1

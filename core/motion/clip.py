@@ -18,8 +18,7 @@ from .stack import LocalPose
 ONCE, LOOP, PING_PONG = "ONCE", "LOOP", "PING_PONG"
 NORMALIZED, MARKERS = "NORMALIZED", "MARKERS"
 
-# A time this close to a frame, in frames, is that frame: sums of single steps are not exact.
-_ON_FRAME = 1e-9
+_ON_FRAME = 1e-9  # a time this close to a frame, in frames, is that frame: sums of single steps are not exact
 
 
 @dataclass
@@ -36,15 +35,9 @@ class Clip:
     # Names and times [s] of foot contacts or other events, in order of time; see `SyncGroup`
     markers: tuple[tuple[str, float], ...] = ()
 
-    @property
-    def frame_count(self) -> int:
-        """Number of poses."""
-        return len(self.poses.rotations)
-
-    @property
-    def length(self) -> float:
-        """Time [s] from the first pose to the last; 0 for a single pose."""
-        return (self.frame_count - 1) / self.fps
+    def __post_init__(self) -> None:
+        self.frame_count = len(self.poses.rotations)
+        self.length = (self.frame_count - 1) / self.fps  # time [s] from the first pose to the last
 
     def pose(self, frame: int) -> LocalPose:
         """The pose [n] at a whole frame, counted from the first."""

@@ -160,8 +160,7 @@ def arc(u, v, about):
     w = 1.0 + (ux * vx + uy * vy + uz * vz)
     x, y, z = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
     size = sqrt(w * w + x * x + y * y + z * z)
-    # For an angle pi - e the size is e, to first order.
-    if size <= _OPPOSITE:
+    if size <= _OPPOSITE:  # for an angle pi - e the size is e, to first order
         return w * 0.0, *perpendicular(u, about)
     factor = 1.0 / size
     return factor * w, factor * x, factor * y, factor * z
@@ -196,6 +195,12 @@ def part(q, share):
 def lerp(a, b, share):
     """The vector at a share 0..1 of the way from a to b."""
     return tuple(x + share * (y - x) for x, y in zip(a, b, strict=True))
+
+
+def into(space: tuple, point) -> tuple:
+    """A point in a space, which is given as position, rotation and scale."""
+    x, y, z = rotate(conjugate(space[1]), sub(point, space[0]))
+    return x / space[2][0], y / space[2][1], z / space[2][2]
 
 
 # ---- transforms of bones --------------------------------------------------------------------------------------------
@@ -250,9 +255,8 @@ class ModelView:
         """`replaced`: local rotations to take instead of the pose's, by bone."""
         picked = list(bones)
         self.rig = rig
-        positions, rotations, scales = (
-            array.take(picked, 0).tolist() for array in (pose.positions, pose.rotations, pose.scales)
-        )
+        arrays = pose.positions, pose.rotations, pose.scales
+        positions, rotations, scales = (array.take(picked, 0).tolist() for array in arrays)
         scaled = scales != [[1.0, 1.0, 1.0]] * len(picked)
         self.local_positions = local_positions = dict(zip(bones, positions, strict=True))
         self.local_rotations = local_rotations = dict(zip(bones, rotations, strict=True)) | (replaced or {})

@@ -65,18 +65,15 @@ class Situation:
     masses: np.ndarray  # [kg] [m]
     sizes: np.ndarray  # largest side of every body [m] [m]
     height: float  # of the character [m]
-    # bodies that touch in bind pose without being joined or told apart, (i, j, depth [m])
-    overlaps: list = field(default_factory=list)
+    overlaps: list = field(default_factory=list)  # (i, j, depth [m]) of bodies that touch in bind pose, not told apart
     excess: np.ndarray | None = None  # of the first pose beyond each joint's limits [rad] [m]
     scale_range: tuple = (1.0, 1.0)  # smallest and largest scale over the shot
-    # fps, substeps, iterations, time_scale, enabled: of the scene and its rigid body world
-    fps: float = 24.0
+    fps: float = 24.0  # of the scene; what follows of its rigid body world
     substeps: int = 20
     iterations: int = FEWEST_ITERATIONS
     time_scale: float = 1.0
     enabled: bool = True
-    # collections that are left out of the view layer though the ragdoll needs them
-    excluded: list = field(default_factory=list)
+    excluded: list = field(default_factory=list)  # needed collections that are left out of the view layer
     outdated: bool = False  # settings wait for a new build
     left_over: list = field(default_factory=list)  # deleted characters whose bodies are still there
     refused: dict = field(default_factory=dict)  # why a run would refuse to begin, by kinds of `refusal`

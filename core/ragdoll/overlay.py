@@ -115,14 +115,11 @@ class Figure:
     sides: list  # normals of the two faces at each edge, m arrays [k, 2, 3]; zero at edges that are always seen
     lengths: np.ndarray  # length of every body along its longest side [m], [m]
     parents: np.ndarray  # index of the parent body, -1 at roots [m]
-    # child_frames, parent_frames: frame of the joint to the parent, in the body's own and in its parent's frame [m, 4,
-    # 4]; whatever at roots
-    child_frames: np.ndarray
-    parent_frames: np.ndarray
+    child_frames: np.ndarray  # of the joint to the parent, in the body's own frame [m, 4, 4]; whatever at roots
+    parent_frames: np.ndarray  # the same in the parent's frame [m, 4, 4]
     types: list  # joint types [m]
-    # limit_min, limit_max: limits [rad], [m, 3]
-    limit_min: np.ndarray
-    limit_max: np.ndarray
+    limit_min: np.ndarray  # [rad], [m, 3]
+    limit_max: np.ndarray  # [rad], [m, 3]
     height: float  # of the character [m]
 
 
@@ -212,8 +209,7 @@ class Wires:
         axes = both[:, :3, :3]
         axes = axes / np.sqrt(np.einsum("jik,jik->jk", axes, axes))[:, None, :]
         r = np.matmul(axes[:count].transpose(0, 2, 1), axes[count:])
-        # The bone's direction gives the swing.
-        angle = np.arctan2(np.hypot(r[:, 0, 1], r[:, 2, 1]), r[:, 1, 1])
+        angle = np.arctan2(np.hypot(r[:, 0, 1], r[:, 2, 1]), r[:, 1, 1])  # the bone's direction gives the swing
         direction = np.arctan2(-r[:, 0, 1], r[:, 2, 1])
         x, z = np.cos(direction), np.sin(direction)
         # What is left of the rotation about an axis when the swing of that axis is taken away: the angle of the
@@ -333,9 +329,8 @@ class Reading:
     """The j joints at one frame."""
 
     turn: np.ndarray  # a hinge's angle, else the twist [rad], [j]
-    # swing_standing, twist_standing: INSIDE, NEAR or BEYOND [j]; a hinge's is its swing's
-    swing_standing: np.ndarray
-    twist_standing: np.ndarray
+    swing_standing: np.ndarray  # INSIDE, NEAR or BEYOND [j]; a hinge's is here
+    twist_standing: np.ndarray  # INSIDE, NEAR or BEYOND [j]
     separation: np.ndarray  # how far apart the joint is [m], [j]
     swung_frames: np.ndarray  # the parent's joint frame turned by the swing alone [j, 4, 4]
 

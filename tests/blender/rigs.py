@@ -131,8 +131,7 @@ def _import(path: Path) -> Rig:
 
 def _keep(rig: Rig, kept: Path, made: dict | None = None) -> None:
     rig.scene["kept"] = json.dumps((rig.obj.name, rig.first, rig.last, made or {}))
-    # Another process may be at it too.
-    own = kept.with_suffix(f".{os.getpid()}.blend")
+    own = kept.with_suffix(f".{os.getpid()}.blend")  # another process may be at it too
     bpy.ops.wm.save_as_mainfile(filepath=str(own), compress=False, copy=True)
     own.replace(kept)
 
@@ -534,11 +533,6 @@ def momenta(poses: np.ndarray, masses: np.ndarray, moments: np.ndarray, fps: flo
     around = masses[:, None] * np.cross(0.5 * (arms[1:] + arms[:-1]), np.diff(arms, axis=0) * fps)
     rate = quaternion.to_rotation_vector(quaternion.from_matrix(turns[1:] @ turns[:-1].swapaxes(-1, -2))) * fps
     return momentum, around, np.einsum("fmij,mj,fmkj,fmk->fmi", turns[1:], moments, turns[1:], rate)
-
-
-def box_moments(masses: np.ndarray, sides: np.ndarray) -> np.ndarray:
-    """Principal moments [m, 3] of boxes with sides [m, 3]."""
-    return masses[:, None] / 12.0 * ((sides**2).sum(axis=1, keepdims=True) - sides**2)
 
 
 def solid(part):

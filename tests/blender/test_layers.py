@@ -218,8 +218,7 @@ def test_a_hit_on_the_ragdoll_starts_a_reaction_and_is_found_again(data_dir, tmp
         rig.scene.frame_set(frame)
         kept[frame] = pose_stack.of(obj).states[frame][0].graph
     assert "Hit" in states_at(rig, hits[0] + 3)
-    # What the file keeps is enough to find it again.
-    scene, obj = rigs.reopened(tmp_path / "hit.blend", obj.name)
+    scene, obj = rigs.reopened(tmp_path / "hit.blend", obj.name)  # what the file keeps is enough to find it again
     for frame in (hits[0] + 3, 30, 2):
         scene.frame_set(frame)
         assert pose_stack.of(obj).states[frame][0].graph == kept[frame]

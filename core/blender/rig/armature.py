@@ -12,7 +12,7 @@ from ... import quaternion
 from ...anatomy.recognise import recognise
 from ...anatomy.roles import ARM, CREATURE, HELPER, LEG, TRUNK, Anatomy
 from ...errors import RagdollError
-from ...pose import moved
+from ...pose import compose_matrices, moved
 from ...skeleton import path_to_root
 
 ENOUGH = 10  # main bones: with so many a human or an animal is recognised for good
@@ -86,9 +86,7 @@ def bind_joints(obj: bpy.types.Object) -> tuple[np.ndarray, np.ndarray]:
     ways = np.array([own.bind_location for own in kept], dtype=float).reshape(-1, 3)
     if not (ways.any() or (turns != (1.0, 0.0, 0.0, 0.0)).any()):
         return rest, values_of(bones, "tail_local", 3).astype(float)
-    basis = np.tile(np.eye(4), (len(rest), 1, 1))
-    basis[:, :3, :3], basis[:, :3, 3] = quaternion.to_matrix(quaternion.normalize(turns)), ways
-    local = rest @ basis
+    local = rest @ compose_matrices(ways, quaternion.normalize(turns))
     for i, parent in enumerate(bone_parents(obj)):
         if parent >= 0:
             local[i] = local[parent] @ np.linalg.solve(rest[parent], local[i])

@@ -117,19 +117,19 @@ class Spaces:
 
         Raises RagdollError: there is none of that name, or it cannot be made; names the space.
         """
-        found = [i for i, space in enumerate(self._obj.active_ragdoll.blend_spaces) if space.name == name]
+        spaces = self._obj.active_ragdoll.blend_spaces
+        index = spaces.find(name)
         if not name:
             raise RagdollError("no blend space is chosen")
-        if not found:
+        if index < 0:
             raise RagdollError(f'there is no blend space "{name}"')
         key = f"{name} (aim)" if aim else name
         if key not in self.players:
             try:
-                self.players[key] = self._make(self._obj.active_ragdoll.blend_spaces[found[0]], aim)
-                self.inputs[key] = SpaceInputs(self._obj, found[0], self._library)
+                made = self._make(spaces[index], aim), SpaceInputs(self._obj, index, self._library)
             except RagdollError as error:
-                self.players.pop(key, None)
                 raise RagdollError(f'blend space "{name}": {error}') from error
+            self.players[key], self.inputs[key] = made
         return key, self.players[key]
 
     def _make(self, space, aim: bool) -> SpacePlayer:

@@ -41,8 +41,7 @@ class Shape:
     center: np.ndarray  # middle, the body's centre of mass [3] [m]
     axes: np.ndarray  # body frame, columns x, y, z with z along the limb [3, 3]
     half: np.ndarray  # half extents in the body frame [3] [m]; a capsule has its radius in x and y
-    # a hull's corners in the body frame [k, 3] [m], their box centred on the origin; not used by the others
-    points: np.ndarray | None = None
+    points: np.ndarray | None = None  # a hull's corners in the body frame [k, 3] [m], their box centred on the origin
     pieces: tuple = ()  # the convex shapes of a compound; its own frame and half extents are those of their box
 
     def __post_init__(self) -> None:
@@ -130,22 +129,6 @@ def from_hull(solid: convex.Hull, origin: np.ndarray, axes: np.ndarray) -> Shape
     return Shape(CONVEX_HULL, origin + axes @ middle, axes, (high - low) / 2.0, points)
 
 
-def cross_axes(axes: np.ndarray, points: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The frame [3, 3] turned about its z so that x is the widest direction of the points across it.
-
-    Where their cross-section is round (`ROUND`) the frame stays as it is.
-    """
-    flat = (points @ axes)[:, :2]
-    flat = flat - weights @ flat / weights.sum()
-    xx, yy = weights @ (flat * flat)
-    xy = weights @ (flat[:, 0] * flat[:, 1])
-    if np.hypot(xx - yy, 2.0 * xy) < ROUND * (xx + yy):
-        return axes
-    angle = 0.5 * np.arctan2(2.0 * xy, xx - yy)
-    x = axes[:, 0] * np.cos(angle) + axes[:, 1] * np.sin(angle)
-    return np.stack([x, np.cross(axes[:, 2], x), axes[:, 2]], axis=1)
-
-
 def fit(points, axes, kind: str = "AUTO", *, weights=None, share: float = 0.9, smallest: float = 0.0) -> Shape:
     """The shape of least volume that covers a share of weighted points.
 
@@ -153,7 +136,7 @@ def fit(points, axes, kind: str = "AUTO", *, weights=None, share: float = 0.9, s
 
     Args:
         points: at least `FEWEST_POINTS` points [k, 3] [m]. weights: not negative [k]; all equal by default.
-        axes: frame [3, 3], z along the limb; turned about z to the points' own cross axes.
+        axes: frame [3, 3], z along the limb; turned about z to the points' own axes unless they are round (`ROUND`).
         kind: CAPSULE, BOX, SPHERE, CONVEX_HULL, or AUTO for the one of least volume (a hull where it wins by much).
         share: of the weight to cover, 0..1. smallest: no half extent is less [m].
     """
@@ -163,7 +146,14 @@ def fit(points, axes, kind: str = "AUTO", *, weights=None, share: float = 0.9, s
     if len(points) < FEWEST_POINTS:
         raise RagdollError(f"A fit needs {FEWEST_POINTS} points with weight, got {len(points)}")
     weights = weights / weights.sum()
-    axes = cross_axes(axes, points, weights)
+    flat = (points @ axes)[:, :2]
+    flat = flat - weights @ flat / weights.sum()
+    xx, yy = weights @ (flat * flat)
+    xy = weights @ (flat[:, 0] * flat[:, 1])
+    if np.hypot(xx - yy, 2.0 * xy) >= ROUND * (xx + yy):  # x is the widest direction of the points across z
+        angle = 0.5 * np.arctan2(2.0 * xy, xx - yy)
+        x = axes[:, 0] * np.cos(angle) + axes[:, 1] * np.sin(angle)
+        axes = np.stack([x, np.cross(axes[:, 2], x), axes[:, 2]], axis=1)
     if len(points) <= MOST_POINTS:
         return _best(points, weights, axes, kind, share, smallest)
     local = (points - points.mean(axis=0)) @ axes
@@ -171,8 +161,7 @@ def fit(points, axes, kind: str = "AUTO", *, weights=None, share: float = 0.9, s
     chosen = np.union1d(np.linspace(0, len(points) - 1, MOST_POINTS).astype(int), corners)
     few = weights[chosen] / weights[chosen].sum()
     shape = _best(points[chosen], few, axes, kind, share, smallest)
-    # Made larger where it covers too little of all points.
-    if shape.kind == CONVEX_HULL:
+    if shape.kind == CONVEX_HULL:  # made larger where it covers too little of all points
         reach = shape.solid.gauge((points - shape.center) @ shape.axes)
         factor = float(_quantiles(reach[:, None], weights, (share,))[0, 0])
         return from_hull(shape.solid.scaled(factor), shape.center, shape.axes) if factor > 1.0 else shape
@@ -379,13 +368,11 @@ class Skin:
     """Vertices in bind pose and their weights; one element is one bone's hold on one vertex."""
 
     points: np.ndarray  # vertices [v, 3] [m]
-    # vertex, bone: index of the vertex and the bone of each element [e]
-    vertex: np.ndarray
-    bone: np.ndarray
+    vertex: np.ndarray  # index of the vertex of each element [e]
+    bone: np.ndarray  # and of its bone [e]
     weight: np.ndarray  # of each element [e], not negative; those of a vertex need not sum to 1
     bone_count: int  # number of bones n
-    # pairs of vertices that an edge of a mesh joins [d, 2]
-    edges: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=int))
+    edges: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=int))  # pairs of vertices they join [d, 2]
 
     def dominated(self, owner: np.ndarray, count: int) -> tuple[list, np.ndarray, np.ndarray]:
         """Vertices of each owner: those on which its bones together have more hold than any other's.

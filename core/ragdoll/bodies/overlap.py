@@ -123,8 +123,7 @@ def convex_depths(shapes: list, first, second, within: float = 0.0) -> tuple[np.
     direction = between / np.maximum(distance, 1e-12)[:, None]
     near = np.flatnonzero(depth > -within)
     if len(near):
-        # Few directions settle most pairs.
-        few = _few(cores, first[near], second[near])
+        few = _few(cores, first[near], second[near])  # few directions settle most pairs
         direction[near], depth[near] = _least(cores, first[near], second[near], few)
         near = near[depth[near] > -within]
     if len(near):

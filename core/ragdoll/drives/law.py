@@ -54,9 +54,8 @@ class Frame:
     """The frame to come."""
 
     seconds: float  # duration [s]
-    # substeps, iterations: of the rigid body world
-    substeps: int
-    iterations: int = 0
+    substeps: int  # of the rigid body world
+    iterations: int = 0  # of its solver
     is_first: bool = False  # bodies are released in it
 
 
@@ -75,10 +74,9 @@ class Side:
 class Joints:
     """Joints with motors, at the beginning of a frame."""
 
-    # relative, start, end: rotations [k, 4] of the joints now, of their targets now and at the frame's end
-    relative: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
+    relative: np.ndarray  # rotations of the joints now [k, 4]
+    start: np.ndarray  # those of their targets now [k, 4]
+    end: np.ndarray  # and at the frame's end [k, 4]
     weight: np.ndarray  # in [0, 1] [k]
     inertia: np.ndarray  # mean moment of all that the joint carries [kg m^2] [k]
     tensors: Callable[[], np.ndarray]  # call it for the same as tensors in the parent's joint frame [k, 3, 3]

@@ -18,6 +18,7 @@ import math
 import numpy as np
 
 from ... import quaternion
+from ...pose import affine
 from ...skeleton import descends
 from .law import Frame, Joints, Law, Side
 
@@ -150,10 +151,8 @@ def lag_compensated(previous, target, substeps):
 
 def extrapolated(pose, coming):
     """The rigid matrices [m, 4, 4] one step before `pose` for the motion from `pose` to `coming`."""
-    result = pose.copy()
-    result[:, :3, :3] = pose[:, :3, :3] @ coming[:, :3, :3].transpose(0, 2, 1) @ pose[:, :3, :3]
-    result[:, :3, 3] = 2.0 * pose[:, :3, 3] - coming[:, :3, 3]
-    return result
+    turns = pose[:, :3, :3] @ coming[:, :3, :3].transpose(0, 2, 1) @ pose[:, :3, :3]
+    return affine(turns, 2.0 * pose[:, :3, 3] - coming[:, :3, 3])
 
 
 def reach(weights, seconds):

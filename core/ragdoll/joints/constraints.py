@@ -66,14 +66,9 @@ class ConstraintSpec:
     """One Blender rigid body constraint of a joint."""
 
     type: str  # GENERIC, HINGE, POINT or FIXED
-    # rotation of the constraint's Empty relative to the joint's frame, (w, x, y, z). The Empty stands at the joint in
-    # bind pose.
-    rotation: tuple[float, float, float, float]
-    # the three linear axes are limited to [0, 0]. GENERIC only; the other types hold the position by themselves.
-    # Exactly the first constraint of a joint holds the position.
-    lock_linear: bool = False
-    # (lower, upper) [rad] about the Empty's X, Y and Z axes, None where there is no limit
-    angular_limits: tuple[Limits, Limits, Limits] = (None, None, None)
+    rotation: tuple[float, float, float, float]  # of its Empty at the joint in bind pose, in the joint's frame
+    lock_linear: bool = False  # of a GENERIC that is a joint's first, which holds the position: by limits of [0, 0]
+    angular_limits: tuple[Limits, Limits, Limits] = (None, None, None)  # about the Empty's X, Y, Z [rad]; None: free
 
 
 def plan(joint_type: str, limit_min, limit_max) -> list[ConstraintSpec]:
@@ -179,8 +174,7 @@ def plan_cone(lower, upper) -> list[ConstraintSpec]:
     latitudes = np.minimum(by_latitude[b_upper], by_latitude[b_lower])
     radius = np.minimum(latitudes, np.where(usable[:, None], longitudes, math.pi))
     ratio = _excess(radius, inner, thickness)
-    # Where a side is too wide for any cut, no Empty is to blame.
-    ratio /= ratio.min(axis=0)
+    ratio /= ratio.min(axis=0)  # where a side is too wide for any cut, no Empty is to blame
     chosen = _choose_turns(ratio, usable, half_axes, most)
     return _specs(chosen, asked, target, thickness, cosines, lower[1], upper[1])
 
@@ -285,7 +279,17 @@ def _held(key) -> list[ConstraintSpec]:
     low, high = np.array(key[:3]), np.array(key[3:])
     reach = np.maximum(high, -low)
     across = [reach[0] <= FLAT * reach[2], False, reach[2] <= FLAT * reach[0]]
-    beyond = _swings_beyond(low, high)
+    # Rotations [k, 4] around the cone that are beyond it by more than `ALLOWED`.
+    cos, sin = np.cos(_TURNS), np.sin(_TURNS)
+    x = np.outer(_PARTS, cos * np.where(cos >= 0.0, high[0], -low[0])).ravel()
+    z = np.outer(_PARTS, sin * np.where(sin >= 0.0, high[2], -low[2])).ravel()
+    first = limits.x_first(low, high)
+    most = (np.pi, _STEEPEST) if first else (_STEEPEST, np.pi)
+    x, z = np.clip(x, -most[0], most[0]), np.clip(z, -most[1], most[1])
+    out = beyond_ellipse(x, z, low, high) > ALLOWED
+    about_x = quaternion.from_axis_angle((1.0, 0.0, 0.0), x[out])
+    about_z = quaternion.from_axis_angle((0.0, 0.0, 1.0), z[out])
+    beyond = quaternion.multiply(about_x, about_z) if first else quaternion.multiply(about_z, about_x)
     for scale in _SCALES:
         factor = np.where(across, scale, 1.0)
         specs = plan_cone(low * factor, high * factor)
@@ -298,20 +302,6 @@ def _held(key) -> list[ConstraintSpec]:
 _TURNS = np.radians(np.arange(0.0, 360.0, 4.0))
 _PARTS = np.concatenate((np.arange(1.02, 1.3, 0.04), np.arange(1.3, 2.0, 0.1)))
 _STEEPEST = np.radians(89.0)  # of the second swing, which is singular at a right angle
-
-
-def _swings_beyond(low, high) -> np.ndarray:
-    """Rotations [k, 4] around a cone that are beyond it by more than `ALLOWED`."""
-    cos, sin = np.cos(_TURNS), np.sin(_TURNS)
-    x = np.outer(_PARTS, cos * np.where(cos >= 0.0, high[0], -low[0])).ravel()
-    z = np.outer(_PARTS, sin * np.where(sin >= 0.0, high[2], -low[2])).ravel()
-    first = limits.x_first(low, high)
-    most = (np.pi, _STEEPEST) if first else (_STEEPEST, np.pi)
-    x, z = np.clip(x, -most[0], most[0]), np.clip(z, -most[1], most[1])
-    beyond = beyond_ellipse(x, z, low, high) > ALLOWED
-    about_x = quaternion.from_axis_angle((1.0, 0.0, 0.0), x[beyond])
-    about_z = quaternion.from_axis_angle((0.0, 0.0, 1.0), z[beyond])
-    return quaternion.multiply(about_x, about_z) if first else quaternion.multiply(about_z, about_x)
 
 
 def _lets_through(specs, rotations) -> bool:
@@ -422,8 +412,7 @@ def _widen_range(lower: np.ndarray, upper: np.ndarray, axis: int, angle: np.ndar
 
 def _enclosing_quarter(x: np.ndarray, z: np.ndarray, least_x: float, least_z: float) -> tuple[float, float]:
     """Half axes of the smallest quarter ellipse around points [n] with half axes no less than given."""
-    # Points on an axis must not divide by zero; half axes grow by no more than this.
-    slack = 1e-9
+    slack = 1e-9  # points on an axis must not divide by zero; half axes grow by no more than this
     box_x, box_z = max(least_x, float(x.max()), slack), max(least_z, float(z.max()), slack)
     axis_x = box_x * np.concatenate((np.geomspace(1.0 + slack, 1.01, 8), np.geomspace(1.01, 20.0, 192)))
     rest = 1.0 - (x[None, :] / axis_x[:, None]) ** 2
