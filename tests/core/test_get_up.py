@@ -13,7 +13,7 @@ from core import quaternion
 from core.errors import RagdollError
 from core.motion.biped import Z, stacked
 from core.motion.get_up import plan as get_up
-from core.motion.get_up.keys import Floor, Ranges, Relief, joint_balls, turned
+from core.motion.get_up.keys import Floor, Ranges, Relief, Surface, joint_balls, turned
 from core.motion.get_up.plan import CHEST, LEFT, PRONE, RIGHT, SUPINE, Manner, NoRoom
 
 FPS, GRAVITY = 24.0, 9.81
@@ -52,12 +52,12 @@ def standing(own) -> np.ndarray:
     return pose_space.compose_matrices(*own.rig.bind.model(own.rig.skeleton))
 
 
-def planned(own, how="prone", pose=0, floor=FLAT, fps=FPS, gravity=GRAVITY, **manner):
+def planned(own, how="prone", pose=0, floor=FLAT, fps=FPS, gravity=GRAVITY, surface=None, **manner):
     world = np.eye(4)
     world[:3, :3] *= own.scale
     lies = lying(own, how, pose, floor)
     return get_up.plan(
-        own, joint_balls(own), lies, floor, lambda _s: standing(own), world, fps=fps, gravity=gravity,
+        own, surface or joint_balls(own), lies, floor, lambda _s: standing(own), world, fps=fps, gravity=gravity,
         manner=Manner(**manner),
     )  # fmt: skip
 
@@ -97,6 +97,19 @@ def test_what_stands_on_the_floor_stays_there_and_nothing_is_in_it():
         assert most_slide(made, own.extract(deltas, places).ends[..., :2]) < 0.005 * own.height, name
         assert places[..., 2].min() > -0.01 * own.height, name
         assert made.planted.any(axis=1)[1 + ("side" in made.names) :].all(), name  # something bears at any time
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_feet_that_are_stiff_with_their_shanks_are_kept_off_the_floor_too(how):
+    """Great ones on short legs: where knees go ahead their toes point down."""
+    own = biped("KayKit")
+    shanks, toe = own.limbs[:2, 1], np.array([0.8, 0.0, -1.0]) * own.joints[own.limbs[0, 1], 2]
+    surface = Surface(np.array([0, own.chest, *shanks]), np.array([0 * toe, 0 * toe, toe, toe]), np.full(4, 0.01))
+    made = planned(own, how, surface=surface)
+    deltas, places = motion(own, made)
+    before = np.arange(len(places)) / FPS < made.times[-2]  # until it steps into the animation's stance
+    assert surface.depths(own, deltas, places, FLAT)[before].max() < 0.01 * own.height
+    assert not motion_figures.beyond(motion_figures.figures(own, deltas, places, FPS))
 
 
 def test_it_begins_at_rest_and_ends_in_the_animation_s_own_stance():
