@@ -1,5 +1,6 @@
 """Plans to get up: as people do it, with hands and feet where they stand, from any pose, on slopes, by any figure."""
 
+import itertools
 from dataclasses import replace
 from functools import cache
 
@@ -109,6 +110,21 @@ def test_feet_that_are_stiff_with_their_shanks_are_kept_off_the_floor_too(how):
     deltas, places = motion(own, made)
     before = np.arange(len(places)) / FPS < made.times[-2]  # until it steps into the animation's stance
     assert surface.depths(own, deltas, places, FLAT)[before].max() < 0.01 * own.height
+    assert not motion_figures.beyond(motion_figures.figures(own, deltas, places, FPS))
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_arms_that_bear_nothing_keep_out_of_a_fat_trunk(how):
+    own, usual = biped("KayKit"), joint_balls(biped("KayKit"))
+    half = own.shoulder * np.array([1.1, 1.6, 1.3])
+    corners = half * (np.array(list(itertools.product((-1, 1), repeat=3))) - (0.0, 0.0, 0.7))
+    parts = ((usual.rows, np.full(8, own.chest)), (usual.offsets, corners), (usual.radii, np.zeros(8)))
+    made = planned(own, how, surface=Surface(*map(np.concatenate, parts)), held=(2, 3))
+    deltas, places = motion(own, made)
+    keys = np.rint(made.times[1:-1] * FPS).astype(int)
+    wrists = places[keys][:, own.limbs[2:, 2]] - places[keys][:, own.chest, None]
+    seen = quaternion.rotate(quaternion.conjugate(deltas[keys][:, own.chest, None]), wrists) / half
+    assert (np.linalg.norm(seen[..., :2], axis=-1) > 0.9)[np.abs(seen[..., 2] + 0.7) < 0.9].all()
     assert not motion_figures.beyond(motion_figures.figures(own, deltas, places, FPS))
 
 

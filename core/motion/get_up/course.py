@@ -87,6 +87,8 @@ class Course:
         at_keys[:-1] |= self.planted
         at_keys[0] = False
         postures = self._drawn(postures, at_keys)
+        if room.columns:
+            self._keep_out(postures, ~at_keys[1:-1, 2:, None])
         if ranges is not None:
             eased = ranges.eased(own, postures)  # the first and the last are as they are
             postures.poles[1:-1] = eased.poles[1:-1]
@@ -101,6 +103,20 @@ class Course:
         self._shapes = [array.shape[1:] for array in arrays]
         arrays = [q.ensure_continuity(a) if a.shape[-1] == 4 else a for a in arrays]
         self._values = np.concatenate([array.reshape(len(keys), -1) for array in arrays], axis=1)
+
+    def _keep_out(self, postures: Posture, free) -> None:
+        """Bring arms that bear nothing (`free` [k - 2, 2, 1]) out of the trunk at all keys but the first and the last."""
+        own, arms = self.own, list(ARMS)
+        for _ in range(3):
+            deltas, places = (a[1:-1] for a in own.solve(postures))
+            elbows, wrists = (places[:, own.limbs[2:, i]] for i in (1, 2))
+            out = self.room.ways_out(deltas, places, np.concatenate([elbows, wrists], axis=1)) * np.tile(free, (2, 1))
+            postures.poles[1:-1, 2:] = unit(postures.poles[1:-1, 2:] + out[:, :2] / own.upper[2:, None])
+            postures.ends[1:-1, 2:] += out[:, 2:]
+            first = own.firsts(postures)[1:-1, 2:]
+            way = postures.ends[1:-1, 2:] - first
+            far = np.linalg.norm(way, axis=-1, keepdims=True) / (own.upper + own.lower)[2:, None] / _REACH
+            postures.ends[1:-1, 2:] = first + way / np.maximum(far, 1.0)
 
     def _sampled(self, t) -> tuple[Posture, np.ndarray, np.ndarray, np.ndarray]:
         """Postures [f], flexion [f, 4, 2, 4], interval [f] and share of it [f] at times [f]."""

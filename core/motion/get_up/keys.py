@@ -178,6 +178,8 @@ class Clearances:
     palm: float  # wrist of a flat hand
     sole: float  # ankle of a flat foot
     tuck: float  # ankle of a foot on its tucked toes
+    # Round columns about the trunk's bodies, through which no arm goes: bone, middle and half widths [3] in its axes
+    columns: tuple = ()
 
     @staticmethod
     def of(own: Biped, surface: Surface) -> Clearances:
@@ -204,6 +206,13 @@ class Clearances:
             rows = ([row for row in own.limbs[0, 2:] if row >= 0], own.limbs[2, 2:3])
             sole, palm = (reach(rows[i], tips[2 * i], -Z, own.sole) for i in range(2))
             return Clearances(belly, side, 0.035 * h, palm, sole, sole)
+        columns = []
+        for row in trunk:
+            on = surface.rows == row
+            if on.any():
+                low, high = ((surface.offsets + s * surface.radii[:, None])[on] for s in (-1, 1))
+                low, high = low.min(axis=0), high.max(axis=0)
+                columns.append((row, (low + high) / 2.0, (high - low) / 2.0))
         kneeling = stiff(0, q.rotate(q.conjugate(turned(0, 80)), -Z))
         sole = reach([row for row in own.limbs[0, 1:] if row >= 0], own.joints[foot], -Z, own.sole)
         return Clearances(
@@ -213,7 +222,21 @@ class Clearances:
             palm=float(np.clip(stiff(2, own.ways[2, 1]), 0.025 * h, 0.1 * h)),
             sole=sole,
             tuck=float(np.clip(kneeling, max(0.8 * length, 0.5 * sole) + 0.01 * h, 0.15 * h)),
+            columns=tuple(columns),
         )
+
+    def ways_out(self, deltas, places, points) -> np.ndarray:
+        """What brings points [f, p, 3] out of the trunk's columns in poses [f, m, 4], [f, m, 3]; 0 outside."""
+        result = np.zeros_like(points)
+        for row, middle, half in self.columns:
+            turn = deltas[:, row, None]
+            seen = q.rotate(q.conjugate(turn), points - places[:, row, None]) - middle
+            size = np.linalg.norm(seen[..., :2] / half[:2], axis=-1, keepdims=True)
+            inside = np.maximum(1.0 / np.maximum(size, 0.1) - 1.0, 0.0) * (np.abs(seen[..., 2:]) < half[2])
+            way = q.rotate(turn, seen * inside * (1.0, 1.0, 0.0))
+            longer = np.linalg.norm(way, axis=-1) > np.linalg.norm(result, axis=-1)
+            result = np.where(longer[..., None], way, result)
+        return result
 
 
 def turned(yaw=0.0, pitch=0.0, roll=0.0) -> np.ndarray:
