@@ -145,14 +145,6 @@ def distance(interpolated: NDArray, samples: NDArray) -> NDArray:
     return np.linalg.norm(interpolated - samples, axis=-1)
 
 
-def quaternion_angle(interpolated: NDArray, samples: NDArray) -> NDArray:
-    """Angles [m], 0 to pi [rad], between quaternions (w, x, y, z) [m, 4], which need not be normalised.
-
-    Blender normalises a bone's interpolated quaternion in the same way.
-    """
-    return quaternion.angle_between(quaternion.normalize(interpolated), quaternion.normalize(samples))
-
-
 def keys_to_keep(frames: NDArray, values: NDArray, tolerance: float, deviation: Deviation = distance) -> NDArray:
     """Choose the keys [f, groups] between which straight lines stay within a tolerance of every sample.
 

@@ -24,9 +24,7 @@ from .errors import RagdollError
 from .skeleton import Skeleton
 
 
-def local_to_model(
-    skeleton: Skeleton, positions_ls: ArrayLike, rotations_ls: ArrayLike, scales_ls: ArrayLike
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def local_to_model(skeleton: Skeleton, positions_ls, rotations_ls, scales_ls) -> tuple[np.ndarray, ...]:
     """Model-space positions, rotations and scales of whole poses; see the module's text on scale.
 
     Positions are [..., n, 3] in level order, rotations [..., n, 4] unit quaternions (w, x, y, z), scales [..., n, 3].
@@ -97,10 +95,10 @@ def model_to_local_matrices(skeleton: Skeleton, matrices_ms: ArrayLike) -> np.nd
     return matrices_ls
 
 
-def affine(linear, position=0.0) -> np.ndarray:
-    """The matrix [4, 4] of a linear part [3, 3] and a position [3]."""
-    result = np.eye(4)
-    result[:3, :3], result[:3, 3] = linear, position
+def affine(linear, positions=0.0) -> np.ndarray:
+    """Matrices [..., 4, 4] of linear parts [..., 3, 3] and positions [..., 3]."""
+    result = np.zeros((*np.broadcast_shapes(np.shape(linear)[:-2], np.shape(positions)[:-1]), 4, 4))
+    result[..., :3, :3], result[..., :3, 3], result[..., 3, 3] = linear, positions, 1.0
     return result
 
 
@@ -111,16 +109,8 @@ def moved(points: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 
 def compose_matrices(positions: ArrayLike, rotations: ArrayLike, scales: ArrayLike | None = None) -> np.ndarray:
     """Matrices [..., 4, 4] = translation * rotation * scale from [..., 3], [..., 4] and [..., 3] or None."""
-    positions = np.asarray(positions, dtype=float)
     linear = quaternion.to_matrix(rotations)
-    if scales is not None:
-        linear = linear * np.asarray(scales)[..., None, :]
-    lead = np.broadcast_shapes(positions.shape[:-1], linear.shape[:-2])
-    matrices = np.zeros((*lead, 4, 4))
-    matrices[..., :3, :3] = linear
-    matrices[..., :3, 3] = positions
-    matrices[..., 3, 3] = 1
-    return matrices
+    return affine(linear if scales is None else linear * np.asarray(scales)[..., None, :], positions)
 
 
 def decompose_matrices(matrices: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -196,8 +186,4 @@ def inverted(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     cofactors = (a * b - c * d).reshape(*matrices.shape[:-2], 3, 3)
     determinants = np.add.reduce(matrices[..., :3, 0] * cofactors[..., 0, :], axis=-1)
     linear = cofactors / np.where(determinants == 0, 1, determinants)[..., None, None]
-    inverses = np.zeros_like(matrices)
-    inverses[..., :3, :3] = linear
-    inverses[..., :3, 3] = -np.matmul(linear, matrices[..., :3, 3, None])[..., 0]
-    inverses[..., 3, 3] = 1
-    return inverses, determinants
+    return affine(linear, -np.matmul(linear, matrices[..., :3, 3, None])[..., 0]), determinants

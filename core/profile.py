@@ -41,9 +41,8 @@ class Field:
 
     kind: str  # BOOL, INT, FLOAT, ENUM, TEXT or POINTS
     length: int = 0  # of a vector; 0 is a single value. Of POINTS the most there may be, of three coordinates each.
-    # low, high: the range of a number, both included, in SI units and radians
-    low: float = -LARGEST
-    high: float = LARGEST
+    low: float = -LARGEST  # the least number allowed, in SI units and radians
+    high: float = LARGEST  # the largest one
     choices: tuple = ()  # of an enum
 
 
@@ -77,9 +76,8 @@ class Profile:
 
     object: dict = field(default_factory=dict)  # settings of the character by their names
     entries: tuple = ()  # of its bones
-    # name, description: for people
-    name: str = ""
-    description: str = ""
+    name: str = ""  # for people
+    description: str = ""  # for people
     kind: str | None = None  # what it is made for, one of KINDS; None for anything
 
 
@@ -424,12 +422,9 @@ def _change(source: Entry, target: Entry) -> np.ndarray | None:
 
 def mirrored_content(entry: Entry, target: Entry | None = None) -> Entry:
     """An entry with what it says mirrored for the bone of another entry, its own by default."""
-    rotation = entry.joint_in_anatomy
-    return replace(
-        entry,
-        settings=mirrored_settings(entry.settings, _change(entry, target or entry)),
-        joint_in_anatomy=None if rotation is None else tuple(mirrored_rotation(rotation)),
-    )
+    settings = mirrored_settings(entry.settings, _change(entry, target or entry))
+    rotation = entry.joint_in_anatomy and tuple(mirrored_rotation(entry.joint_in_anatomy))
+    return replace(entry, settings=settings, joint_in_anatomy=rotation)
 
 
 def mirrored(profile: Profile, how: str = SWAP) -> Profile:

@@ -22,8 +22,7 @@ _TINY = np.finfo(float).tiny
 _CONJUGATE = np.array([1.0, -1.0, -1.0, -1.0])
 _BELOW_ONE = np.nextafter(1.0, 0.0)
 
-# Numbers up to which the cost of a product is that of calling numpy; measured.
-_FEW = 1500
+_FEW = 1500  # numbers up to which the cost of a product is that of calling numpy; measured
 # Component k of a product a * b is the sum over j of a[j] * b[of[k, j]] * sign[k, j].
 _OF = np.array([[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]])
 _SIGN = np.array([[1, -1, -1, -1], [1, 1, 1, -1], [1, -1, 1, 1], [1, 1, -1, 1]])
@@ -269,7 +268,7 @@ def shortest_arc(u: ArrayLike, v: ArrayLike) -> np.ndarray:
 
 
 def angle_between(a: ArrayLike, b: ArrayLike) -> np.ndarray:
-    """Angle [...] in radians, 0..pi, of the rotation from a to b; accurate for tiny angles, unlike an arccos."""
+    """Angle [...] in radians, 0..pi, from a to b, of any lengths; accurate for tiny angles, unlike an arccos."""
     difference = multiply(conjugate(a), b)
     return 2 * np.arctan2(_length(difference[..., 1:]), np.abs(difference[..., 0]))
 

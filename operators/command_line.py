@@ -115,13 +115,8 @@ def _parser() -> _Parser:
             add("--bones", choices=BONES, help="which bones get a body (DEFORM); a ragdoll is then built anew")
             add("--output", type=Path, metavar="OUT.blend", help="save the file there; without it nothing is saved")
         if call is _bake:
-            add(
-                "--frames",
-                nargs=2,
-                type=FRAME,
-                metavar=("A", "B"),
-                help="what is baked (the shot); the simulation begins where the shot does",
-            )
+            text = "what is baked (the shot); the simulation begins where the shot does"
+            add("--frames", nargs=2, type=FRAME, metavar=("A", "B"), help=text)
             farm.add_choice(sub)
             add("--rotation", type=WEIGHT, metavar="W", help="rotation weight, 0 to 1")
             add("--translation", type=WEIGHT, metavar="W", help="translation weight, 0 to 1")
@@ -130,14 +125,8 @@ def _parser() -> _Parser:
             for parameter in drives.parameters():
                 name, shown, text = parameter.option
                 add(f"--{name}", type=float, metavar=shown, help=text, dest=parameter.setting)
-            add(
-                "--hit",
-                nargs=5,
-                action="append",
-                default=[],
-                metavar=("BONE", "FRAME", "X", "Y", "Z"),
-                help="an impulse [N s] on the middle of a bone's body at a frame; may be given more than once",
-            )
+            text = "an impulse [N s] on the middle of a bone's body at a frame; may be given more than once"
+            add("--hit", nargs=5, action="append", default=[], metavar=("BONE", "FRAME", "X", "Y", "Z"), help=text)
         add("--report", type=Path, metavar="OUT.json", help=f"write {report} there")
     farm.add_commands(commands)
     return parser
@@ -186,7 +175,7 @@ def _bake(options) -> None:
     print(f"baked frames {first} to {last} of '{obj.name}' to the action '{obj.active_ragdoll.baked_action.name}'")
     figures = reports.figures_of(obj, scene, built) | {"frames": [first, last]} | report
     reports.save(options.output)
-    _report(options, figures | ({"controls": carried} if carried else {}) | {"diagnosis": diagnosis})
+    _report(options, figures | {"diagnosis": diagnosis})
 
 
 def _set(obj, name: str, value) -> None:
@@ -302,11 +291,9 @@ def _check_outputs(options) -> None:
         return
     for name, suffix in (("output", ".blend"), ("report", ".json")):
         path = getattr(options, name, None)
-        if path is None:
-            continue
-        if path.suffix.lower() != suffix:
+        if path is not None and path.suffix.lower() != suffix:
             raise UsageError(f"'{path}' does not end in {suffix}")
-        if not path.resolve().parent.is_dir():
+        if path is not None and not path.resolve().parent.is_dir():
             raise RagdollError(f"{path}: there is no folder {path.resolve().parent}")
 
 
@@ -315,9 +302,8 @@ def _diagnosis(obj, scene) -> list[dict]:
     found = diagnose.diagnose(obj, scene)
     for finding in found:
         print(f"{finding.severity.lower()}: {finding.text}. {finding.remedy}")
-    return [
-        {key: getattr(f, key) for key in ("kind", "severity", "bones", "text", "remedy", "operator")} for f in found
-    ]
+    keys = "kind", "severity", "bones", "text", "remedy", "operator"
+    return [{key: getattr(finding, key) for key in keys} for finding in found]
 
 
 def _report(options, figures: dict) -> None:

@@ -79,7 +79,7 @@ COUNT = number(int, 1, math.inf, "a number of frames is 1 or more")
 
 # Options of what a bake writes: name, values with the default first, text. Without values it is a switch.
 CHOICE = (
-    ("keyed-bones", ("all", "simulated"), "which get keys: all that moves (all)"),
+    ("keyed-bones", ("all", "simulated", "selected"), "which get keys: all that moves (all), ..."),
     ("to", ("auto", "deform", "controls"), "what gets keys: bones, or controls; controls where a rig has them (auto)"),
     ("limbs", ("fk", "ik", "as_keyed"), "how controls lead limbs with switches (fk)"),
     ("exact-joints", (), "keep limbs from stretching, so that knees and elbows of IK are exact"),
@@ -129,8 +129,7 @@ def write_job(options) -> None:
     """`farm`: write the extension's zip, the template and Flamenco's job type into the output folder."""
     if options.chunk and not options.render:
         options.refuse("--chunk divides what is rendered: it needs --render")
-    shots = _shots(options.shots)
-    project = _project(shots, options.project)
+    shots, project = _shots(options.shots, options.project)
     names = [shot.relative_to(project).with_suffix("").as_posix() for shot in shots]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise RagdollError(f"{project / twice}: two shots of this name would be written to one file")
@@ -148,7 +147,8 @@ def write_job(options) -> None:
     print(f"run it here: openjd run {path} --step Report --run-dependencies -p file://{values}")
 
 
-def _shots(given: list) -> list[Path]:
+def _shots(given: list, folder: Path | None) -> tuple[list[Path], Path]:
+    """The shots, and the folder of the project, that holds all of them and what they link to."""
     shots = [path.resolve() for path in given]
     for path in shots:
         if path.suffix.lower() != ".blend":
@@ -157,19 +157,14 @@ def _shots(given: list) -> list[Path]:
             raise RagdollError(f"{path}: there is no such file")
     if len(shots) > TASKS:
         raise RagdollError(f"{len(shots)} shots are too many for one job, which takes {TASKS}: write several jobs")
-    return shots
-
-
-def _project(shots: list[Path], given: Path | None) -> Path:
-    """The folder that holds all shots, and what they link to."""
     try:
-        project = given.resolve() if given else Path(os.path.commonpath([shot.parent for shot in shots]))
+        project = folder.resolve() if folder else Path(os.path.commonpath([shot.parent for shot in shots]))
     except ValueError:
         raise RagdollError("The shots are on several drives: write a job for each") from None
     for shot in shots:
         if not shot.is_relative_to(project):
             raise RagdollError(f"{shot}: is not in the project's folder {project}")
-    return project
+    return shots, project
 
 
 def _zip(folder: Path) -> Path:
@@ -195,10 +190,8 @@ def _frames(shots: list[Path], chunk: int | None) -> list[tuple[int, int, int]]:
             raise RagdollError(f"{shot}: scene '{scene.name}' has no camera to render with")
         size = chunk or scene.frame_end - scene.frame_start + 1
         size = math.ceil(size / scene.frame_step) * scene.frame_step  # so that each begins at a frame of the whole
-        result += [
-            (number, first, min(first + size - 1, scene.frame_end))
-            for first in range(scene.frame_start, scene.frame_end + 1, size)
-        ]
+        firsts = range(scene.frame_start, scene.frame_end + 1, size)
+        result += [(number, first, min(first + size - 1, scene.frame_end)) for first in firsts]
     if len(result) > TASKS:
         raise RagdollError(f"{len(result)} pieces to render are too many for one job, which takes {TASKS}: use --chunk")
     return result
@@ -230,11 +223,8 @@ def template(names: list, suffixes: list, archive: str, kind: str, frames: list,
 
 def _step(name: str, arguments: list[str], after=(), **parameters) -> dict:
     """A step that runs Blender, after others. parameters: of its tasks, by name their type and values."""
-    action = {
-        "command": "{{Param.Blender}}",
-        "args": arguments,
-        "cancelation": {"mode": "NOTIFY_THEN_TERMINATE", "notifyPeriodInSeconds": 30},
-    }
+    end = {"mode": "NOTIFY_THEN_TERMINATE", "notifyPeriodInSeconds": 30}
+    action = {"command": "{{Param.Blender}}", "args": arguments, "cancelation": end}
     step = {"name": name, "script": {"actions": {"onRun": action}}}
     if after:
         step["dependencies"] = [{"dependsOn": other} for other in after]

@@ -58,14 +58,6 @@ def action_named(name: str):
     return action
 
 
-class OfLayer(Unbaked, requires=(HAS_LAYER,)):
-    """Acts on the active layer."""
-
-
-class OfSpace(Unbaked, requires=(HAS_SPACE,)):
-    """Acts on the active blend space."""
-
-
 class ACTIVE_RAGDOLL_OT_add_layer(Unbaked, bpy.types.Operator):
     """Put a pose layer on top of the active one"""
 
@@ -115,7 +107,7 @@ def _active_asset(context):
     return asset if asset is not None and asset.id_type == "ACTION" else None
 
 
-class ACTIVE_RAGDOLL_OT_remove_layer(OfLayer, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_remove_layer(Unbaked, bpy.types.Operator, requires=(HAS_LAYER,)):
     """Remove the active layer; with the last one the character is as it was before"""
 
     def act(self, _context, obj):
@@ -123,7 +115,7 @@ class ACTIVE_RAGDOLL_OT_remove_layer(OfLayer, bpy.types.Operator):
         stack_edits.drop_if_idle(obj)
 
 
-class ACTIVE_RAGDOLL_OT_move_layer(OfLayer, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_move_layer(Unbaked, bpy.types.Operator, requires=(HAS_LAYER,)):
     """Move the active layer: those further down the list act later, on top of those above"""
 
     step: whole("Step", None, 1, min=-1, max=1)
@@ -154,7 +146,9 @@ class ACTIVE_RAGDOLL_OT_make_additive(Unbaked, bpy.types.Operator):
         return f"{len(chosen)} made additive in {self.space.lower()} space"
 
 
-class ACTIVE_RAGDOLL_OT_mask_from_selected(OfLayer, bpy.types.Operator, label="Mask from Selected"):
+class ACTIVE_RAGDOLL_OT_mask_from_selected(
+    Unbaked, bpy.types.Operator, label="Mask from Selected", requires=(HAS_LAYER,)
+):
     """Let the active layer act on the selected bones and what hangs on them"""
 
     def act(self, _context, obj):
@@ -165,7 +159,7 @@ class ACTIVE_RAGDOLL_OT_mask_from_selected(OfLayer, bpy.types.Operator, label="M
         return f"Mask of {len(names)} bones"
 
 
-class ACTIVE_RAGDOLL_OT_edit_layer_list(OfLayer, bpy.types.Operator, label="Edit Layer"):
+class ACTIVE_RAGDOLL_OT_edit_layer_list(Unbaked, bpy.types.Operator, label="Edit Layer", requires=(HAS_LAYER,)):
     """Add to, or remove from, the poses or mask bones of the active layer"""
 
     items: choice("List", (("POSES", "Poses", ""), ("BONES", "Mask Bones", "")))
@@ -188,14 +182,14 @@ class ACTIVE_RAGDOLL_OT_add_blend_space(Unbaked, bpy.types.Operator):
         stack_edits.add_blend_space(obj, self.kind)
 
 
-class ACTIVE_RAGDOLL_OT_remove_blend_space(OfSpace, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_remove_blend_space(Unbaked, bpy.types.Operator, requires=(HAS_SPACE,)):
     """Remove the active blend space"""
 
     def act(self, _context, obj):
         lists.remove_item(obj.active_ragdoll, "blend_spaces")
 
 
-class ACTIVE_RAGDOLL_OT_add_sample(OfSpace, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_add_sample(Unbaked, bpy.types.Operator, requires=(HAS_SPACE,)):
     """Add the action that the character plays, or another one, to the active blend space at its current point"""
 
     action: text("Action", "Empty: the one that the character plays")
@@ -205,7 +199,7 @@ class ACTIVE_RAGDOLL_OT_add_sample(OfSpace, bpy.types.Operator):
         stack_edits.add_sample(active_space(obj), action, slot)
 
 
-class ACTIVE_RAGDOLL_OT_remove_sample(OfSpace, bpy.types.Operator, requires=(HAS_SAMPLE,)):
+class ACTIVE_RAGDOLL_OT_remove_sample(Unbaked, bpy.types.Operator, requires=(HAS_SPACE, HAS_SAMPLE)):
     """Remove the active sample of the active blend space"""
 
     def act(self, _context, obj):

@@ -63,25 +63,29 @@ class Recorder:
     """Figures of a run of several characters: how well they follow, the worst that happened, what is shown."""
 
     def __init__(self, scene, characters) -> None:
-        self.scene = scene
+        self.scene, self._at = scene, None
         self._meter = measure.Meter(scene)
         self._worst = {obj.name: measure.Worst(obj, scene) for obj in characters}
         self._poses = {obj.name: {} for obj in characters}
 
     def after_frame(self, frame: int) -> None:
-        """To be called once after every frame."""
+        """To be called after every frame; nothing is read while the scene stands still, as when controls are solved."""
+        if self.scene.frame_current == self._at:
+            return
+        self._at = self.scene.frame_current
         self._meter.after_frame()
         for name, of_one in self._worst.items():
             of_one.after_frame()
             self._poses[name][frame] = bake.shown_pose(of_one.obj, self.scene)
 
     def figures(self, obj) -> dict:
-        """For the report; with the deviation of the bake where the character is baked."""
+        """For the report; with the deviation of the bake, and of its controls, where the character is baked."""
         poses = self._poses[obj.name]
         digest = hashlib.sha256()
         for frame in sorted(poses):
             digest.update(poses[frame].astype("<f4").tobytes())  # single precision, as Blender has them
         baked = {"bake_deviation": bake.deviation(obj, self.scene, poses)} if obj.active_ragdoll.muted else {}
+        baked |= {"controls": carried} if (carried := bake.controls_of(obj)) else {}
         return {
             "poses_sha256": digest.hexdigest(),
             **baked,

@@ -61,28 +61,22 @@ class ACTIVE_RAGDOLL_PT_body(BonePart, bpy.types.Panel):
         column, settings, part = self.of_bone(obj, column)
         props(column, settings, "role", "shape")
         body = part.body if part is not None and part.body is not None and part.body.rigid_body is not None else None
-        draw_size(column, settings, body)
+        if settings.shape_by_user:
+            has_corners = settings.body_points and settings.shape in CORNERED  # these are the size
+            props(column, settings, "shape_by_user", not has_corners and "half_extents", "body_location")
+        elif body is not None and body.type == "MESH":
+            if settings.shape == "AUTO":
+                shape = body.rigid_body.collision_shape
+                kind = bpy.types.UILayout.enum_item_name(body.rigid_body, "collision_shape", shape)
+                column.label(text=translated(f"Automatic: {kind}"))
+            row = column.row(align=True)
+            row.label(text=size_text(body))
+            row.operator("active_ragdoll.adopt_body", text="", icon="GREASEPENCIL")
         props(column, settings, "mass")
         column.label(text=translated(f"Mass now: {body.rigid_body.mass:.3g} kg") if body is not None else "")
         props(column, settings, "friction", "bounciness")
         column.prop(settings, "linear_damping", text="Damping Linear")
         column.prop(settings, "angular_damping", text="Angular")
-
-
-def draw_size(column, settings, body) -> None:
-    """Sizes as numbers where they are the bone's own, else as the body has them, with a button to take those over."""
-    if settings.shape_by_user:
-        has_corners = settings.body_points and settings.shape in CORNERED  # these are the size
-        props(column, settings, "shape_by_user", not has_corners and "half_extents", "body_location")
-        return
-    if body is None or body.type != "MESH":
-        return
-    if settings.shape == "AUTO":
-        kind = bpy.types.UILayout.enum_item_name(body.rigid_body, "collision_shape", body.rigid_body.collision_shape)
-        column.label(text=translated(f"Automatic: {kind}"))
-    row = column.row(align=True)
-    row.label(text=size_text(body))
-    row.operator("active_ragdoll.adopt_body", text="", icon="GREASEPENCIL")
 
 
 def size_text(body) -> str:

@@ -145,7 +145,13 @@ class ACTIVE_RAGDOLL_PT_blend_spaces(Part, bpy.types.Panel, parent="motion"):
         buttons, space = draw_list(layout, _draw_space, obj.active_ragdoll, "blend_spaces", rows=2)
         buttons.operator("active_ragdoll.remove_blend_space", text="", icon="REMOVE")
         self._draw_point(layout, context, obj, space)
-        self._draw_inputs(layout, space)
+        column = rows(layout)
+        column.prop(space, "show_preview")
+        for axis in blend_spaces.axes_of(space):
+            row = column.row(align=True)
+            shown = "preview" if space.show_preview else "value" if axis.input == "VALUE" else "input"
+            row.use_property_decorate = shown == "value"
+            row.prop(axis, shown, text=axis.name)
         _column, sample = draw_list(layout, _draw_sample, space, "samples", "sample")
         if sample is None:
             return
@@ -173,15 +179,6 @@ class ACTIVE_RAGDOLL_PT_blend_spaces(Part, bpy.types.Panel, parent="motion"):
         column = layout.column(align=True)
         for name, weight in (sample for sample in samples if sample[1] > 0.0):
             column.progress(text=f"{name} {weight:.0%}", factor=weight)
-
-    def _draw_inputs(self, layout, space):
-        column = rows(layout)
-        column.prop(space, "show_preview")
-        for axis in blend_spaces.axes_of(space):
-            row = column.row(align=True)
-            shown = "preview" if space.show_preview else "value" if axis.input == "VALUE" else "input"
-            row.use_property_decorate = shown == "value"
-            row.prop(axis, shown, text=axis.name)
 
 
 class ACTIVE_RAGDOLL_PT_blend_axes(

@@ -121,8 +121,6 @@ class ACTIVE_RAGDOLL_PT_motion_order(Part, bpy.types.Panel, parent="motion"):
 def classes() -> tuple:
     """What is to be registered, with a panel for each kind that has a list now."""
     kinds = [kind for kind in entries.kinds() if isinstance(kind, entries.ListKind)]
-    made = [
-        type(f"ACTIVE_RAGDOLL_PT_{kind.items}", (MotionPanel, bpy.types.Panel), {"kind": kind}, label=kind.label)
-        for kind in sorted(kinds, key=lambda kind: kind.panel_place)
-    ]
+    kinds, bases = sorted(kinds, key=lambda kind: kind.panel_place), (MotionPanel, bpy.types.Panel)
+    made = [type(f"ACTIVE_RAGDOLL_PT_{k.items}", bases, {"kind": k}, label=k.label) for k in kinds]
     return (*made, *declare.classes_of(sys.modules[__name__]))

@@ -55,9 +55,7 @@ class JointFrame:
     # columns X, Y, Z [3, 3]. Y lies along the limb. A positive turn about X is flexion; about Z, of a left limb,
     # outward, of a right one inward; about Y, of a left limb, its front inwards, of a right one outwards.
     rotation: np.ndarray
-    # how far the bind pose already flexes the joint against the bone before it, negative when overstretched [rad];
-    # nan where the bone before is unknown
-    bend: float
+    bend: float  # of the bind pose against the bone before, negative when overstretched [rad]; nan where it is unknown
 
 
 def unit(vector) -> np.ndarray | None:
@@ -315,8 +313,8 @@ def is_impossible(anatomy, parents, heads, tails) -> bool:
     rows = [i for i, role in enumerate(anatomy.roles) if role in (*_TRUNK, *_ARM, *_LEG)]
     there = {anatomy.roles[i] for i in rows}
     if there & {*_TRUNK} and {*_LEG} <= there:
-        ways = limb_directions(anatomy, parents, heads, tails)[rows]
-        if np.linalg.norm(ways.mean(axis=0)) > ALIKE:
+        way = limb_directions(anatomy, parents, heads, tails)[rows].mean(axis=0)
+        if np.linalg.norm(way) > ALIKE:
             return True
     children = np.bincount([parent for parent in parents if parent >= 0], minlength=len(parents))
     limbs = sum(children[i] == 0 and parent >= 0 and children[parent] == 1 for i, parent in enumerate(parents))
@@ -343,9 +341,8 @@ def strain(anatomy, parents, heads, tails) -> float:
         return 1.0 - _breadth(np.asarray(heads, dtype=float))
     ways, own = bind.directions, bind.axes
     human = anatomy.kind == roles.HUMAN
-    found, ahead = [], dict.fromkeys(_TRUNK, own.up if human else own.forward) | dict.fromkeys(_LEG, -own.up)
-    if not human:
-        ahead |= dict.fromkeys(_ARM, -own.up)
+    legs = _LEG if human else (*_LEG, *_ARM)
+    found, ahead = [], dict.fromkeys(_TRUNK, own.up if human else own.forward) | dict.fromkeys(legs, -own.up)
     upper = {anatomy.sides[i]: ways[i] for i, role in enumerate(anatomy.roles) if role == roles.UPPER_ARM}
     for way, role, side in zip(ways, anatomy.roles, anatomy.sides, strict=True):
         if role in ahead:

@@ -24,19 +24,14 @@ CONE, HINGE = "CONE", "HINGE"
 class Range:
     """A joint's range from the anatomical position, degrees; none negative."""
 
-    # flexion, extension: about the flexion axis, see `core.anatomy.axes`
-    flexion: float
-    extension: float
-    # outward, inward: sideways, away from the body's middle (abduction) and towards it
-    outward: float = 0.0
-    inward: float = 0.0
-    # turn_in, turn_out: about the limb, its front towards the body's middle and away from it
-    turn_in: float = 0.0
-    turn_out: float = 0.0
+    flexion: float  # about the flexion axis, see `core.anatomy.axes`
+    extension: float  # the other way
+    outward: float = 0.0  # sideways, away from the body's middle (abduction)
+    inward: float = 0.0  # towards it
+    turn_in: float = 0.0  # about the limb, its front towards the body's middle
+    turn_out: float = 0.0  # away from it
     joint: str = CONE  # or HINGE, which has flexion and extension only
-    # smallest and largest angle between the bone before and this one; takes the place of `flexion` and `extension`
-    # where the bone before is known
-    included: tuple | None = None
+    included: tuple | None = None  # least and largest angle to the bone before; instead of the first two where known
 
 
 # Chains of bones that have a range together.
@@ -135,9 +130,8 @@ class JointLimits:
 
     joint: str  # CONE or HINGE (about X)
     rotation: np.ndarray  # of the joint's frame, columns X, Y, Z [3, 3], in the frame of the joints given
-    # limit_min, limit_max: swing X, twist Y, swing Z from bind pose [rad], [3]; they contain it
-    limit_min: np.ndarray
-    limit_max: np.ndarray
+    limit_min: np.ndarray  # swing X, twist Y, swing Z from bind pose [rad], [3]; none above 0
+    limit_max: np.ndarray  # the same; none below 0
 
 
 def joint_limits(anatomy, parents, heads, tails, bones, body_parents, vertices=None) -> list:

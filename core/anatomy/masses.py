@@ -76,7 +76,13 @@ def human_shares(table: str, anatomy: roles.Anatomy, parents, bones, volumes) ->
         bones: bone of every body [m], parents before children. volumes: of the bodies [m^3], [m]; none negative.
     """
     volumes = np.asarray(volumes, dtype=float)
-    segments = _segments(anatomy, parents)
+    segments: list = []  # (segment, side) of every bone: what has none by its role, such as a twist bone, its parent's
+    for bone, parent in enumerate(parents):
+        segment = _OF_ROLE.get(anatomy.roles[bone])
+        if segment is None:
+            segments.append(segments[parent] if parent >= 0 else (TRUNK, roles.CENTER))
+        else:
+            segments.append((segment, roles.CENTER if segment in _CENTRAL else anatomy.sides[bone]))
     own = {int(bone): i for i, bone in enumerate(bones)}
     chosen = np.isin(np.arange(len(parents)), bones)
     # Of each bone: its own body, else its nearest ancestor's, else the first.
@@ -91,28 +97,12 @@ def human_shares(table: str, anatomy: roles.Anatomy, parents, bones, volumes) ->
     return shares / shares.sum()
 
 
-def _segments(anatomy, parents) -> list:
-    """(segment, side) of every bone [n]: what has none by its role, such as a twist bone, has its parent's."""
-    found = []
-    for bone, parent in enumerate(parents):
-        segment = _OF_ROLE.get(anatomy.roles[bone])
-        if segment is None:
-            found.append(found[parent] if parent >= 0 else (TRUNK, roles.CENTER))
-        else:
-            found.append((segment, roles.CENTER if segment in _CENTRAL else anatomy.sides[bone]))
-    return found
-
-
 def _bodies_of(segment, side, segments, carrier, bones) -> list:
     """Bodies that take a segment's mass, at least one."""
     own = [i for i, bone in enumerate(bones) if segments[bone] == (segment, side)]
-    if own:
-        return own
     carried = [carrier[bone] for bone, found in enumerate(segments) if found == (segment, side)]
-    if carried:
-        return carried[:1]  # that of the bone next to the trunk
-    if segment == TRUNK:
-        return [0]
+    if own or carried or segment == TRUNK:
+        return own or carried[:1] or [0]  # that of the bone next to the trunk
     nearer = _TOWARDS_TRUNK.get(segment, TRUNK)
     return _bodies_of(nearer, roles.CENTER if nearer == TRUNK else side, segments, carrier, bones)
 
@@ -201,8 +191,7 @@ def _with_totals(changed, masses, parents) -> np.ndarray:
 # vertical jumps using a force platform).
 PUSH_OFF = 2.3  # times the weight
 
-# Torque [N m] of a man of 70 kg and 1.8 m, and length of the segment moved as a share of the height.
-_TABLE = {
+_TABLE = {  # torque [N m] of a man of 70 kg and 1.8 m, and length of the segment moved as a share of the height
     roles.PELVIS: (234.0, 0.0),
     **dict.fromkeys((roles.SPINE, roles.CHEST), (234.0, 0.288)),
     **dict.fromkeys((roles.NECK, roles.HEAD), (51.0, 0.182)),

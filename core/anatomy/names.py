@@ -85,8 +85,7 @@ _VOCABULARY = {word: meaning for meaning, words in _TABLE.items() for word in wo
 _SIDES = {"l": r.LEFT, "left": r.LEFT, "lf": r.LEFT, "lt": r.LEFT, "r": r.RIGHT, "right": r.RIGHT, "rt": r.RIGHT}
 _SIDES |= {"c": r.CENTER, "center": r.CENTER, "centre": r.CENTER}
 _FRONT = {"front": True, "fore": True, "back": False, "hind": False, "rear": False}
-# Words that say nothing: prefixes of programs, kinds of bones, parts of a chain.
-_NOISE = {
+_NOISE = {  # words that say nothing: prefixes of programs, kinds of bones, parts of a chain
     *"abdefghijkmnopqstuvwxyz",
     *("bone", "bones", "jnt", "jt", "bn", "joint", "joints", "node", "object", "part", "parts", "bip", "biped", "bind"),
     *("def", "deform", "skin", "sk", "skel", "rig", "char", "character", "human", "humanoid", "female", "male", "base"),
@@ -129,8 +128,7 @@ def read_name(name: str, common: str = "") -> Name:
     side, words = _take_side(words)
     meaning, front = _meaning(words)
     if meaning == r.PELVIS and side in (r.LEFT, r.RIGHT):
-        # "LeftHips" or Rigify's "pelvis.L": the way from the pelvis to the leg.
-        meaning = HIP
+        meaning = HIP  # "LeftHips" or Rigify's "pelvis.L": the way from the pelvis to the leg
     elif meaning == HIP and side in (None, r.CENTER):
         meaning = r.PELVIS
     elif meaning == r.JAW and side in (r.LEFT, r.RIGHT):
@@ -211,10 +209,8 @@ _JAPANESE_SIDES += ((r"[._]L(?:[._]|$)", r.LEFT), (r"[._]R(?:[._]|$)", r.RIGHT))
 # The first pattern that is found speaks, so the longer words come first. Half-width forms have been widened and
 # full-width digits and letters narrowed (NFKC) before.
 _PATTERNS = (
-    (
-        r.HELPER,
-        "IK|親$|ダミー|操作|センター|グルーブ|キャンセル|両目|先$(?<!つま先)|肩[PC]|腰$|調整|補助\\+|表情|舌|眉|まぶた",
-    ),
+    (r.HELPER, "IK|親$|ダミー|操作|センター|グルーブ|キャンセル|両目|先$(?<!つま先)"),
+    (r.HELPER, "肩[PC]|腰$|調整|補助\\+|表情|舌|眉|まぶた"),
     (r.TWIST, "捩|捻|補助"),
     (r.GENERIC, "髪|スカート|ネクタイ|袖|リボン|乳|おっぱい"),
     (r.THUMB, "親指"),
@@ -417,24 +413,20 @@ def _along(tree: Tree, words: list, roles: dict, path: list, head: int, arms: di
     for i, row in enumerate(path):
         if row in roles:
             continue
-        word = words[row]
+        word, line = words[row], tree.ends[row] - tree.heads[row]
         if row == head:
             roles[row] = r.HEAD
         elif word == r.NECK or any(roles.get(item) == r.NECK for item in path[:i]):
             roles[row] = r.NECK
-        elif word == r.CHEST or not arms or i <= carried or _reaches(tree, row, shoulders):
+        elif (  # or the shoulders are beside or beyond the bone, seen along it
+            word == r.CHEST or not arms or i <= carried or (shoulders - tree.heads[row]) @ line > 0.1 * (line @ line)
+        ):
             roles[row] = r.CHEST if word == r.CHEST else r.SPINE
             trunk.append(row)
         else:
             roles[row] = r.NECK
     if trunk and arms:
         roles[trunk[-1]] = r.CHEST
-
-
-def _reaches(tree: Tree, row: int, shoulders: np.ndarray) -> bool:
-    """Whether the shoulders are beside or beyond a bone, seen along it."""
-    line = tree.ends[row] - tree.heads[row]
-    return (shoulders - tree.heads[row]) @ line > 0.1 * (line @ line)
 
 
 def _beside(tree: Tree, words: list, row: int, ahead: np.ndarray, roles: dict, on_path: set) -> str:

@@ -44,11 +44,12 @@ def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, end
         raise RagdollError(f"bone '{names[int(np.argmax(bad))]}' stands nowhere: its joints are not numbers")
     read = naming.read(names)
     notes: list = []
-    body = _body(names, parents, read, deform)
     # What may carry a part of the mesh: by the bones' flags, in a generated rig by their names too.
     own = np.array(np.ones(len(read)) if deform is None else deform, dtype=bool)
-    if sum(name.deform for name in read) >= GENERATED:
+    generated = sum(name.deform for name in read) >= GENERATED
+    if generated:
         own &= np.array([name.deform for name in read], dtype=bool)
+    body = _body(names, parents, read, own if generated else deform, generated)
     led = _led(parents, read, body, ends)
     core = next((i for i, name in enumerate(read) if body[i] and name.meaning == r.PELVIS), -1)
     up = _upright(read, heads, np.asarray(up, dtype=float), body)
@@ -83,13 +84,12 @@ def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, end
 
 
 # ---- which bones may have a body ----------------------------------------------------------------------------------
-def _body(names: list, parents, read: list, deform) -> np.ndarray:
+def _body(names: list, parents, read: list, deform, generated: bool) -> np.ndarray:
     """Which bones [n] are neither controls nor helpers nor twist bones by their names and flags."""
     meanings = [name.meaning for name in read]
     mask = np.array([meaning not in (r.HELPER, r.TWIST, r.GENERIC) for meaning in meanings], dtype=bool)
-    if sum(name.deform for name in read) >= GENERATED:
-        mask &= np.array([name.deform for name in read], dtype=bool)
-        return mask & (np.asarray(deform, dtype=bool) if deform is not None else True)
+    if generated:
+        return mask & deform
     if deform is not None and np.any(deform):
         deform = np.asarray(deform, dtype=bool)
         taken = {(name.meaning, name.side) for name, flag in zip(read, deform, strict=True) if flag}
@@ -98,10 +98,8 @@ def _body(names: list, parents, read: list, deform) -> np.ndarray:
         mask &= deform | np.array(named, dtype=bool)
     # The plain leg bones of a MikuMikuDance model go where they have "D" twins with the weights.
     row = {name: i for i, name in enumerate(names)}
-    for i, name in enumerate(names):
-        plain = row.get(naming.followed(name)) if mask[i] else None
-        if plain is not None:
-            mask[plain] = False
+    plain = (row.get(naming.followed(names[i])) for i in np.flatnonzero(mask))
+    mask[[i for i in plain if i is not None]] = False
     # What hangs on a control and has no name of its own belongs to it.
     nearest = nearest_ancestors(parents, mask)
     below = np.zeros(len(names), dtype=bool)

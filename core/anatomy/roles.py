@@ -35,20 +35,16 @@ class Anatomy:
     # neither deserves a body of its own. GENERIC: unknown.
     roles: tuple
     sides: tuple  # LEFT, RIGHT or CENTER [n]
-    # which of its chain [n]: 0 the first spine bone above the pelvis, the first phalanx of a finger, ...
-    order: np.ndarray
+    order: np.ndarray  # which of its chain [n]: 0 the first spine bone above the pelvis, a finger's first phalanx, ...
     kind: str  # HUMAN, QUADRUPED or CREATURE
     certainty: np.ndarray  # 1 where the name and the structure agree, less where only one speaks, 0 where unknown [n]
-    # what a user should know, in words: bones that stay generic, sides that contradict each other
-    notes: list = field(default_factory=list)
+    notes: list = field(default_factory=list)  # what a user should know: generic bones, contradicting sides
     # the bone of the body that each bone hangs on [n], -1 at its root and where there is none. It differs from the
     # hierarchy where that goes through controls, or not at all: a foot on the floor hangs on its shank. None when it
     # is not known.
     parents: np.ndarray | None = None
-    # rows of bones that stand at the ground and move the whole body, whose parts begin at the hips: a game rig's root
-    ground_roots: tuple = ()
-    # rows of bones that inverse kinematics leads to the end of a limb on which they do not hang in the hierarchy
-    led: tuple = ()
+    ground_roots: tuple = ()  # rows of bones at the ground that move a body which begins at the hips: a game rig's root
+    led: tuple = ()  # rows of bones that inverse kinematics leads to the end of a limb on which they do not hang
 
 
 def of_role(anatomy: Anatomy, role, side=None) -> list:

@@ -161,7 +161,6 @@ class Structure:
     roles: list  # role or None [n]
     sides: list  # side or None [n]
     kind: str = roles.CREATURE  # HUMAN, QUADRUPED or CREATURE
-    # pelvis, chest, head: rows
     pelvis: int = -1
     chest: int = -1
     head: int = -1
@@ -224,13 +223,10 @@ def _legs(tree: Tree, pairs: list) -> list:
 
 
 def _arms(tree: Tree, pairs: list, leg: tuple) -> list:
-    taken = set(tree.subtree(leg[0])) | set(tree.subtree(leg[1])) | set(tree.ancestors(leg[0]))
-    hips = min(tree.height[row] for row in leg)
-    for pair in pairs:
-        above = min(tree.height[row] for row in pair) > 0.9 * hips
-        if above and not set(pair) & taken and tree.reach[pair[0]] > 0.15 * tree.size:
-            return [pair]
-    return []
+    taken = {*tree.subtree(leg[0]), *tree.subtree(leg[1]), *tree.ancestors(leg[0])}
+    hips = tree.height[[*leg]].min()
+    above = [pair for pair in pairs if tree.height[[*pair]].min() > 0.9 * hips and not taken & {*pair}]
+    return [pair for pair in above if tree.reach[pair[0]] > 0.15 * tree.size][:1]
 
 
 def raised(tree: Tree, row: int) -> int:

@@ -16,7 +16,6 @@ import cmath
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
 from ..anatomy.masses import GRAVITY
@@ -42,7 +41,7 @@ _NEAR, _GATHER, _CALM = 0.02, 0.04, 0.05  # [m] at 1.8 m: no step, feet side by 
 CATCH, SETTLE = "CATCH", "SETTLE"  # a push; to stand side by side, or at home
 
 
-@dataclass(frozen=True)
+@dataclass
 class Body:
     """What of a character matters to its balance; lengths in metres."""
 
@@ -51,30 +50,13 @@ class Body:
     hips: float  # half the distance of the hip joints
     gravity: float = GRAVITY
 
-    @cached_property
-    def size(self) -> float:
-        """Its height in parts of 1.8 m."""
-        return self.height / HEIGHT
-
-    @cached_property
-    def time(self) -> float:
-        """How much longer everything takes it than a man on Earth."""
-        return math.sqrt(self.size * GRAVITY / self.gravity)
-
-    @cached_property
-    def ankle(self) -> float:
-        """Height of the ankle (D. A. Winter, "Biomechanics and Motor Control of Human Movement")."""
-        return 0.039 * self.height
-
-    @cached_property
-    def pendulum(self) -> float:
-        """Its length."""
-        return self.leg + self.ankle + 0.05 * self.size
-
-    @cached_property
-    def omega(self) -> float:
-        """Rate at which it tips over [1/s]."""
-        return math.sqrt(self.gravity / self.pendulum)
+    def __post_init__(self) -> None:
+        self.size = self.height / HEIGHT  # in parts of 1.8 m
+        self.time = math.sqrt(self.size * GRAVITY / self.gravity)  # how much longer all takes it than a man on Earth
+        # Height of the ankle (D. A. Winter, "Biomechanics and Motor Control of Human Movement")
+        self.ankle = 0.039 * self.height
+        self.pendulum = self.leg + self.ankle + 0.05 * self.size  # its length
+        self.omega = math.sqrt(self.gravity / self.pendulum)  # rate at which it tips over [1/s]
 
 
 class Stride(NamedTuple):
@@ -390,10 +372,8 @@ def _foot(body: Body, state: State, stride: Stride, k: int, seconds: float, mann
     # As high as the way is long, and higher in the middle of it.
     way = abs(goal - start)
     gone = clamped(abs(offset - start) / way, 0.0, 1.0) if way > 0.0 else 0.0
-    lift = (
-        0.36 * way * gone * (1.0 - gone)
-        + STEP_HEIGHT * body.size * bool(foot.own) * math.sin(math.pi * left / (left + clock)) ** 2
-    )
+    lift = 0.36 * way * gone * (1.0 - gone)
+    lift += STEP_HEIGHT * body.size * bool(foot.own) * math.sin(math.pi * left / (left + clock)) ** 2
     return Foot(offset, height, rate, climb, lift, (start, goal, level), clock, foot.own, foot.turn)
 
 

@@ -59,12 +59,9 @@ class Figure:
 
     def sampled(self, pose: LocalPose, world: np.ndarray) -> Sample:
         """Hip and feet of a pose."""
-        return self.seen(ModelView(self.rig, pose, self._legs), world)
-
-    def seen(self, view: ModelView, world: np.ndarray) -> Sample:
-        """Likewise of a pose that is known in model space."""
+        view = ModelView(self.rig, pose, self._legs)
         joints = np.array([view.positions[bone] for bone in (*self._tops, *self._feet)])
-        return self.sample(joints @ world[:3, :3].T + world[:3, 3])
+        return self.sample(pose_space.moved(joints, world))
 
     def turned(self, pose: LocalPose, world: np.ndarray, state: State, since: float = 0.0) -> LocalPose:
         """The pose turned as the state has it, less what it was turned by before [rad]."""
@@ -89,11 +86,9 @@ class _Posing:
 
     def __init__(self, figure: Figure, body: Body, pose: LocalPose, world: np.ndarray, state: State) -> None:
         self.figure, self.body, self.pose, self.state = figure, body, pose, state
-        self.world, self.inverse = world, pose_space.inverted(world)[0][:3, :3]
-        x, y, z = world[:3, :3].T.tolist()
-        self.sense = 1.0 if c.dot(c.cross(x, y), z) > 0.0 else -1.0
-        self.view = ModelView(figure.rig, pose, figure._all)
-        self.heading = figure.seen(self.view, world).heading
+        inverse, determinant = pose_space.inverted(world)
+        self.world, self.inverse, self.sense = world, inverse[:3, :3], 1.0 if determinant > 0.0 else -1.0
+        self.view, self.heading = ModelView(figure.rig, pose, figure._all), figure.sampled(pose, world).heading
 
     def _place(self, position) -> tuple:
         return tuple((self.world[:3, :3] @ position + self.world[:3, 3]).tolist())

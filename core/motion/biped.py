@@ -10,7 +10,7 @@ front legs; its limbs end at the paws, so that these stay where they stand while
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -28,10 +28,7 @@ X, Y, Z = np.eye(3)
 LEGS, ARMS = (0, 1), (2, 3)  # of the four limbs: left leg, right leg, left arm, right arm
 SIGNS = np.array([1.0, -1.0, 1.0, -1.0])  # 1 for limbs of the left
 _FOLDS = np.stack([-X, -X, X, X])  # hinges are directions of limbs x these: shanks fold back, forearms ahead
-_CHAINS = (
-    (roles.THIGH, roles.SHANK, roles.FOOT, roles.TOE),
-    (roles.UPPER_ARM, roles.FOREARM, roles.HAND, roles.CLAVICLE),
-)
+_CHAINS = (roles.LEG, (*roles.ARM[1:], roles.CLAVICLE))
 _BENT = np.radians(6.0)  # a bind pose bent by more tells where the hinge of a knee or an elbow lies
 _PLANE = 0.15  # of a limb's length: a joint off its line by less leaves the plane to the upper limb's own hinge
 _STRAIGHT = 0.995  # of a limb's length: farther ends are not reached, so that knees and elbows keep a plane
@@ -67,11 +64,7 @@ class Posture:
 
     def arrays(self) -> list:
         """Its arrays in order."""
-        return [getattr(self, field.name) for field in fields(self)]
-
-    def at(self, index) -> Posture:
-        """Those of some of the leading frames."""
-        return Posture(*(array[index] for array in self.arrays()))
+        return list(vars(self).values())
 
     def moved(self, turn, shift) -> Posture:
         """Turned by a rotation [4] about the origin, then shifted [3]."""
@@ -120,8 +113,7 @@ class Biped:
         self._heads = heads
         if is_impossible(anatomy, rig.parents, heads, tails):
             raise RagdollError("no body could take its bind pose")
-        directions = limb_directions(anatomy, rig.parents, heads, tails)
-        axes = character_axes(anatomy, heads, directions)
+        axes = character_axes(anatomy, heads, limb_directions(anatomy, rig.parents, heads, tails))
         self.four = anatomy.kind == roles.QUADRUPED
         if axes is None:
             raise RagdollError("it has no left and right limbs")

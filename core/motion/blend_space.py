@@ -43,11 +43,9 @@ class Axis:
     grid: int = 4  # number of divisions that samples can be snapped to
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.minimum) and np.isfinite(self.maximum) and self.minimum < self.maximum):
-            raise RagdollError(
-                f'The minimum of axis "{self.name}" must be below its maximum, '
-                f"got {self.minimum:g} and {self.maximum:g}"
-            )
+        low, high = self.minimum, self.maximum
+        if not -math.inf < low < high < math.inf:
+            raise RagdollError(f'The minimum of axis "{self.name}" must be below its maximum, got {low:g} and {high:g}')
 
     def share(self, value: float) -> float:
         """A value as 0..1 from minimum to maximum; clamped, or wrapped into 0 <= x < 1.
@@ -200,10 +198,8 @@ def _checked_samples(axes: Sequence[Axis], names: Sequence[str], positions: NDAr
     for i, axis in enumerate(axes):
         for row, (name, value) in enumerate(zip(names, positions[:, i].tolist(), strict=True)):
             if not axis.minimum <= value <= axis.maximum:
-                raise RagdollError(
-                    f'Sample "{name}" is at {value:g} on axis "{axis.name}", which goes from {axis.minimum:g} to '
-                    f"{axis.maximum:g}"
-                )
+                span = f"from {axis.minimum:g} to {axis.maximum:g}"
+                raise RagdollError(f'Sample "{name}" is at {value:g} on axis "{axis.name}", which goes {span}')
             shares[row, i] = axis.share(value)
     for i in range(len(names)):
         gap = np.abs(shares[i + 1 :] - shares[i])
@@ -228,13 +224,10 @@ def _grid(axes: Sequence[Axis], names: Sequence[str], shares: NDArray) -> tuple[
     cells[places[0], places[1]] = np.arange(len(names))
     empty = np.argwhere(cells < 0)
     if len(empty):
-        at = [
-            axis.minimum + float(values[i]) * (axis.maximum - axis.minimum)
-            for axis, values, i in zip(axes, lines, empty[0].tolist(), strict=True)
-        ]
-        raise RagdollError(
-            f'The grid has no sample where "{axes[0].name}" is {at[0]:g} and "{axes[1].name}" is {at[1]:g}'
-        )
+        shares = (float(values[i]) for values, i in zip(lines, empty[0].tolist(), strict=True))
+        at = (axis.minimum + share * (axis.maximum - axis.minimum) for axis, share in zip(axes, shares, strict=True))
+        where = " and ".join(f'"{axis.name}" is {value:g}' for axis, value in zip(axes, at, strict=True))
+        raise RagdollError(f"The grid has no sample where {where}")
     for i, axis in enumerate(axes):
         if axis.ends == WRAP:
             first, last = cells.take([0], axis=i), cells.take([-1], axis=i)
@@ -262,7 +255,7 @@ class SpacePlayer:
 
     Attributes:
         name: for messages. space: places of the samples. group: the samples' clips in phase, None for an aim offset.
-        smoothing: time constant of each axis [s].
+        smoothing: time constant of each axis [s]. keeps_state: whether a frame depends on those before it.
 
     An aim offset is a space of yaw, or of yaw and pitch, whose samples are additive in mesh space: those keep the
     direction that is aimed at whatever the body below does, as Unreal Engine's aim offsets do.
@@ -280,11 +273,7 @@ class SpacePlayer:
             _check_kinds(space.names, clips)
         self.group = None if aim else SyncGroup(clips, speeds, sync)
         self._aims = stack([clip.pose(0) for clip in clips]) if aim else None
-
-    @property
-    def keeps_state(self) -> bool:
-        """Whether a frame depends on those before it."""
-        return any(self.smoothing) or (self.group is not None and bool(np.any(self.group.lengths > 0.0)))
+        self.keeps_state = any(self.smoothing) or (not aim and bool(np.any(self.group.lengths > 0.0)))
 
     def step(self, state: SpaceState | None, given: Sequence[float], seconds: float) -> SpaceState:
         """The state at the next frame, `seconds` being its time; without a state, that at the shot's first frame.
@@ -363,9 +352,8 @@ def _check_kinds(names: Sequence[str], clips: Sequence[Clip]) -> None:
     kinds = [f"additive in {p.space.lower()} space" if isinstance(p, AdditivePose) else "not additive" for p in poses]
     for name, kind in zip(names, kinds, strict=True):
         if kind != kinds[0]:
-            raise RagdollError(
-                f'Sample "{name}" is {kind}, sample "{names[0]}" is {kinds[0]}: samples of one space must be alike'
-            )
+            both = f'Sample "{name}" is {kind}, sample "{names[0]}" is {kinds[0]}'
+            raise RagdollError(f"{both}: samples of one space must be alike")
 
 
 def check_aim(name: str, sample: Clip) -> None:

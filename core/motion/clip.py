@@ -36,15 +36,9 @@ class Clip:
     # Names and times [s] of foot contacts or other events, in order of time; see `SyncGroup`
     markers: tuple[tuple[str, float], ...] = ()
 
-    @property
-    def frame_count(self) -> int:
-        """Number of poses."""
-        return len(self.poses.rotations)
-
-    @property
-    def length(self) -> float:
-        """Time [s] from the first pose to the last; 0 for a single pose."""
-        return (self.frame_count - 1) / self.fps
+    def __post_init__(self) -> None:
+        self.frame_count = len(self.poses.rotations)
+        self.length = (self.frame_count - 1) / self.fps  # time [s] from the first pose to the last
 
     def pose(self, frame: int) -> LocalPose:
         """The pose [n] at a whole frame, counted from the first."""
@@ -182,7 +176,7 @@ def stack(poses: Sequence[LocalPose]) -> LocalPose:
 
 def like(pose: LocalPose, positions: np.ndarray, rotations: np.ndarray, scales: np.ndarray) -> LocalPose:
     """A pose of the same kind: an additive one stays additive in its space."""
-    if type(pose) is LocalPose:  # `replace` takes ten times as long
+    if isinstance(pose, LocalPose):  # `replace` takes ten times as long
         return LocalPose(positions, rotations, scales)
     return type(pose)(positions, rotations, scales, pose.space)
 

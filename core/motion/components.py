@@ -198,6 +198,12 @@ def lerp(a, b, share):
     return tuple(x + share * (y - x) for x, y in zip(a, b, strict=True))
 
 
+def into(space: tuple, point) -> tuple:
+    """A point in a space, which is given as position, rotation and scale."""
+    x, y, z = rotate(conjugate(space[1]), sub(point, space[0]))
+    return x / space[2][0], y / space[2][1], z / space[2][2]
+
+
 # ---- transforms of bones --------------------------------------------------------------------------------------------
 _EVEN = 1e-4  # scales that differ by less, in parts of them, turn nothing by more than 0.003 deg
 AXES = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -250,9 +256,8 @@ class ModelView:
         """`replaced`: local rotations to take instead of the pose's, by bone."""
         picked = list(bones)
         self.rig = rig
-        positions, rotations, scales = (
-            array.take(picked, 0).tolist() for array in (pose.positions, pose.rotations, pose.scales)
-        )
+        arrays = pose.positions, pose.rotations, pose.scales
+        positions, rotations, scales = (array.take(picked, 0).tolist() for array in arrays)
         scaled = scales != [[1.0, 1.0, 1.0]] * len(picked)
         self.local_positions = local_positions = dict(zip(bones, positions, strict=True))
         self.local_rotations = local_rotations = dict(zip(bones, rotations, strict=True)) | (replaced or {})

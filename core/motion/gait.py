@@ -34,9 +34,8 @@ class Gait:
         """seconds: from frame to frame."""
         self._body, self._seconds, self.sample = body, seconds, cache(sample)
         self.stands, self._pressure = cache(self._contacts), cache(self._borne)
-        self._window, self._ahead, self._smooth = (
-            max(1, round(time * body.time / seconds)) for time in (WINDOW, AHEAD, SMOOTH)
-        )
+        frames = (max(1, round(time * body.time / seconds)) for time in (WINDOW, AHEAD, SMOOTH))
+        self._window, self._ahead, self._smooth = frames
 
     def stride(self, frame: float) -> Stride:
         """What the animation does at a frame, which need not be whole."""

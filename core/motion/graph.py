@@ -7,10 +7,10 @@ scrub. At most one transition begins per frame.
 """
 
 import math
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from operator import eq, ge, gt, le, lt, ne
 
 from numpy.typing import NDArray
 
@@ -22,9 +22,7 @@ from .stack import LocalPose, Rig, Step
 ANY = "*"
 TIME_IN_STATE, PHASE = "time_in_state", "phase"  # that every state has; 0 when it has just been entered
 _BUILT_IN = (TIME_IN_STATE, PHASE)
-_COMPARE = {
-    ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
+_COMPARE = {">": gt, ">=": ge, "<": lt, "<=": le, "==": eq, "!=": ne}
 
 
 @dataclass(frozen=True)
@@ -135,9 +133,7 @@ class Graph:
         fps: Frames per second. faults: Messages about what was left out.
     """
 
-    def __init__(
-        self, name: str, parameters: Mapping, states: Sequence[State], transitions=(), fps: float = 24.0
-    ) -> None:
+    def __init__(self, name: str, parameters: Mapping, states: Sequence[State], transitions=(), fps=24.0) -> None:
         """Raises RagdollError: no states, or a parameter with a name that every state has."""
         self.name, self.fps = name, fps
         self.parameters = {key: float(value) for key, value in parameters.items()}
@@ -237,10 +233,8 @@ def circle_of(states: Sequence[str], transitions: Sequence[Transition]) -> list[
     Idle to walk above a speed and back below it is a circle too, but no value is on both sides. Where the ranges
     overlap, the values in between would change the state on every frame.
     """
-    leaving = {
-        name: [t for t in transitions if t.source in (name, ANY) and t.target != name and _possible(t.conditions)]
-        for name in states
-    }
+    possible = [t for t in transitions if _possible(t.conditions)]
+    leaving = {name: [t for t in possible if t.source in (name, ANY) and t.target != name] for name in states}
     return next((path for start in states if (path := _circle(start, start, leaving, [], states.index))), [])
 
 
@@ -260,18 +254,16 @@ def _circle(start, here, leaving, path, place) -> list[Transition]:
 
 
 def _possible(conditions: Sequence[Condition]) -> bool:
-    """Whether one value of each parameter meets all conditions."""
-    names = {condition.parameter for condition in conditions}
-    return all(_has_value(name, [own for own in conditions if own.parameter == name]) for name in names)
-
-
-def _has_value(parameter: str, conditions: Sequence[Condition]) -> bool:
-    """Whether one value meets all conditions: one that they compare with, one between two of them, or one beyond."""
-    known = sorted({condition.value for condition in conditions})
-    between = [0.5 * low + 0.5 * high for low, high in pairwise(known)]
-    beyond = [math.nextafter(known[0], -math.inf), math.nextafter(known[-1], math.inf)]
-    values = [0.0] if parameter in _BUILT_IN else [*known, *between, *beyond]
-    return any(all(_COMPARE[c.compare](value, c.value) for c in conditions) for value in values)
+    """Whether one value of each parameter meets all conditions: one that they compare with, between two, or beyond."""
+    for parameter in {condition.parameter for condition in conditions}:
+        own = [condition for condition in conditions if condition.parameter == parameter]
+        known = sorted({condition.value for condition in own})
+        between = [0.5 * low + 0.5 * high for low, high in pairwise(known)]
+        beyond = [math.nextafter(known[0], -math.inf), math.nextafter(known[-1], math.inf)]
+        values = [0.0] if parameter in _BUILT_IN else [*known, *between, *beyond]
+        if not any(all(_COMPARE[c.compare](value, c.value) for c in own) for value in values):
+            return False
+    return True
 
 
 @dataclass

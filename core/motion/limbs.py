@@ -20,7 +20,6 @@ from ..skeleton import path_to_root
 from . import components as c
 from .components import ModelView, transformed, write_rotations
 from .stack import Inputs, LocalPose, Rig, point_to_model, vector_of, weight_of
-from .transform_bone import into
 
 # A chain that leaves its line by less, in parts of its length, is straight: what it does leave it by is noise. From
 # there to twice that a limb's own plane takes over from the bind pose's.
@@ -257,8 +256,7 @@ class TwoBoneIK:
     pole_space: str = WORLD
     pole_bone: int = -1
     keep_end_rotation: bool = True  # hold the end bone's rotation in model space; else it follows the lower limb
-    lower_bone: int = field(init=False)
-    upper_bone: int = field(init=False)
+    bones: tuple = field(init=False)  # upper, lower and end bone
     below: tuple = field(init=False)  # the bones below the upper one up to the lower, and from there to the end
 
     def __post_init__(self, rig: Rig) -> None:
@@ -269,19 +267,15 @@ class TwoBoneIK:
             raise RagdollError(f"{title}: it has no parent to be the lower limb")
         if len(parts) < 3:
             raise RagdollError(f'{title}: its parent "{rig.name(parts[1])}" has no parent to be the upper limb')
-        self.lower_bone, self.upper_bone = parts[1:3]
+        self.bones = tuple(parts[2::-1])
         lower, upper = map(path.index, parts[1:3])
         self.below = path[lower:upper], path[:lower]
-        frames = []
         for what in ("effector", "pole"):
             space, bone = getattr(self, f"{what}_space"), getattr(self, f"{what}_bone")
-            if space == BONE:
-                if bone == self.upper_bone or rig.is_ancestor(self.upper_bone, bone):
-                    raise RagdollError(f'{title}: the {what}\'s bone "{rig.name(bone)}" hangs on the limb itself')
-                frames.append(bone)
-        self._closure = rig.with_ancestors([self.end_bone, *frames])
-        self._bones = (self.upper_bone, self.lower_bone, self.end_bone)
-        self._bend = bind_bend(rig, self._bones) if self.pole_space == BEND else None
+            if space == BONE and self.bones[0] in path_to_root(rig.parents, bone):
+                raise RagdollError(f'{title}: the {what}\'s bone "{rig.name(bone)}" hangs on the limb itself')
+        self._closure = rig.with_ancestors([self.end_bone, self.effector_bone, self.pole_bone])
+        self._bend = bind_bend(rig, self.bones) if self.pole_space == BEND else None
 
     def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state=None, seconds: float = 0.0) -> tuple:
         """(pose, None): the pose with the limb brought to `inputs.target`, bending to `inputs.pole`.
@@ -297,17 +291,17 @@ class TwoBoneIK:
             pole = self._point(view, inputs.pole, inputs.world, "pole")
         else:
             pole = self._bend_point(view, effector)
-        root, joint, end = (view.positions[bone] for bone in self._bones)
+        old = [view.positions[bone] for bone in self.bones]
         stretch = (self.start_stretch_ratio, self.max_stretch_scale) if self.allow_stretching else None
-        new_joint, new_end = solve(root, joint, end, effector, pole, stretch)
+        new = [old[0], *solve(*old, effector, pole, stretch)]
         # Each bone turns by the smallest angle that its segment needs, which keeps its twist.
         turns = [c.IDENTITY]
-        for a, b, new_a, new_b in ((root, joint, root, new_joint), (joint, end, new_joint, new_end)):
+        for (a, b), (new_a, new_b) in zip(pairwise(old), pairwise(new), strict=True):
             before = c.unit(c.sub(b, a), (0.0, 0.0, 1.0))
             after = c.unit(c.sub(new_b, new_a), before)
-            turns.append(c.arc(before, after, c.sub(pole, root)))
+            turns.append(c.arc(before, after, c.sub(pole, old[0])))
         solved = {}
-        for bone, above, turn in zip(self._bones, turns, [*turns[1:], c.IDENTITY], strict=True):
+        for bone, above, turn in zip(self.bones, turns, [*turns[1:], c.IDENTITY], strict=True):
             carrying = c.multiply(above, view.parent_rotation(bone))  # the bone above, or its last piece
             solved[bone] = c.multiply(c.conjugate(carrying), c.multiply(turn, view.rotations[bone]))
         if not self.keep_end_rotation:
@@ -315,8 +309,7 @@ class TwoBoneIK:
         before = view.local_rotations
         result = write_rotations(pose, {b: c.between(before[b], q, weight) for b, q in solved.items()})
         if self.allow_stretching:
-            grown = c.length(c.sub(new_joint, root)), c.length(c.sub(new_end, new_joint))
-            plain = c.length(c.sub(joint, root)), c.length(c.sub(end, joint))
+            grown, plain = ([c.length(c.sub(b, a)) for a, b in pairwise(joints)] for joints in (new, old))
             self._stretch(view, result, grown, plain, weight)
         return result, None
 
@@ -330,19 +323,19 @@ class TwoBoneIK:
 
     def _bend_point(self, view: ModelView, effector) -> tuple:
         """A point beside the line from root to effector, to where the limb bends."""
-        joints = [view.positions[bone] for bone in self._bones]
-        size = c.length(c.sub(joints[1], joints[0])) + c.length(c.sub(joints[2], joints[1]))
+        joints = [view.positions[bone] for bone in self.bones]
+        size = sum(c.length(c.sub(b, a)) for a, b in pairwise(joints))
         line = c.unit(c.sub(joints[2], joints[0]), (0.0, 0.0, -1.0))
-        bend = bend_direction(joints, line, size, c.rotate(view.rotations[self.upper_bone], self._bend))
+        bend = bend_direction(joints, line, size, c.rotate(view.rotations[self.bones[0]], self._bend))
         goal = c.unit(c.sub(effector, joints[0]), line)
         return c.along(joints[0], size, c.rotate(c.arc(line, goal, bend), bend))
 
-    def _stretch(self, view: ModelView, result: LocalPose, grown: tuple, plain: tuple, weight: float) -> None:
+    def _stretch(self, view: ModelView, result: LocalPose, grown: list, plain: list, weight: float) -> None:
         """Give the upper and the lower limb the share of their new lengths that the weight says."""
         if self.connected:  # evenly: shear would come from below a bone that grows in one direction alone
             ratio = sum(grown) / (sum(plain) or 1.0)  # `solve` has both grow by the same
             result.scales = np.array(result.scales, order="C")
-            result.scales[self.upper_bone] *= 1.0 + weight * (ratio - 1.0)
+            result.scales[self.bones[0]] *= 1.0 + weight * (ratio - 1.0)
             result.scales[self.end_bone] /= 1.0 + weight * (ratio - 1.0)  # the end keeps its size
             return
         result.positions = np.array(result.positions, order="C")
@@ -392,7 +385,7 @@ class LegStabilizer:
         self._closure = rig.with_ancestors(bones)
         parts = without_pieces(rig, bones[::-1])[::-1]
         self._bend = bind_bend(rig, tuple(parts))
-        self._joints = [bones.index(bone) for bone in parts]  # places in the bones where it bends, and the foot's
+        self.joints = [bones.index(bone) for bone in parts]  # places in the bones where it bends, and the foot's
 
 
 def stabilize(legs: list[LegStabilizer], rig: Rig, pose: LocalPose, inputs: Inputs) -> LocalPose:
@@ -405,8 +398,7 @@ def stabilize(legs: list[LegStabilizer], rig: Rig, pose: LocalPose, inputs: Inpu
         return pose
     closure = tuple(sorted({bone for leg in legs for bone in leg._closure}))
     now, then = ModelView(rig, pose, closure), ModelView(rig, inputs.reference, closure)
-    rotations: dict = {}
-    places: dict = {}
+    rotations, places = {}, {}
     for leg in legs:
         if leg.ik_weight > 0.0 and len(leg.bones) > 1:
             rotations |= _solve(leg, now, then, leg.ik_weight * weight)
@@ -425,7 +417,7 @@ def _put_back(leg: LegStabilizer, now: ModelView, then: ModelView, weight: float
     place, wanted = now.positions[foot], then.positions[foot]
     if c.length(c.sub(wanted, place)) >= leg.min_distance:
         frame = now.space(now.rig.parents[foot])
-        places[foot] = into(frame, c.lerp(place, wanted, weight))
+        places[foot] = c.into(frame, c.lerp(place, wanted, weight))
         turned = c.between(now.rotations[foot], then.rotations[foot], weight)
         rotations[foot] = c.normalized(c.multiply(c.conjugate(frame[1]), turned))
 
@@ -484,7 +476,7 @@ def _toward(leg: LegStabilizer, now: ModelView, based: list, target: tuple) -> d
     Target and `based`, the rotations of the bones whose shape the leg keeps, are in the frame of the first bone.
     """
     bones, offsets = leg.bones, _offsets(now, leg.bones)
-    hip, places = (0.0, 0.0, 0.0), leg._joints
+    hip, places = (0.0, 0.0, 0.0), leg.joints
     joints = [hip]
     for rotation, offset in zip(based, offsets, strict=False):
         joints.append(c.add(joints[-1], c.rotate(rotation, offset)))

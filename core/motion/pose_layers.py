@@ -10,7 +10,7 @@ from ..errors import RagdollError
 from ..skeleton import Skeleton
 from . import clip
 from .blend_space import SpacePlayer, SpaceState, step_all
-from .clip import LOCAL, MESH, AdditivePose, apply_additive, between, interpolate, make_additive
+from .clip import LOCAL, MESH, AdditivePose, apply_additive, interpolate, make_additive
 from .stack import LocalPose, Rig, Step
 
 OVERRIDE, ADDITIVE_LOCAL, ADDITIVE_MESH = "OVERRIDE", "ADDITIVE_LOCAL", "ADDITIVE_MESH"
@@ -50,9 +50,6 @@ class Layer:
     # poses needs none.
     base: LocalPose | None = None
 
-    def __post_init__(self) -> None:
-        self._most = 1.0 if self.mask is None else float(self.mask.max())
-
     def apply(self, skeleton: Skeleton, pose: LocalPose, frame: LayerInputs, weight: float) -> LocalPose:
         """A pose [n] with this layer on top.
 
@@ -62,8 +59,7 @@ class Layer:
         """
         if not 0.0 <= weight <= 1.0:
             raise RagdollError(f"the weight must be within 0 and 1, got {weight:g}")
-        most = weight * self._most
-        if most == 0.0:
+        if weight == 0.0 or (self.mask is not None and not self.mask.any()):
             return pose
         given = self.source(frame)
         _check_numbers(given, skeleton)
@@ -71,18 +67,15 @@ class Layer:
         if self.mode == OVERRIDE:
             if isinstance(given, AdditivePose):
                 raise RagdollError("its source is additive, which cannot override")
-            if self.mask is None and weight == 1.0:
-                return given
-            return interpolate(pose, given, weights) if most == 1.0 else between(pose, given, weights)
+            return interpolate(pose, given, weights)
         space = SPACE_OF_MODE[self.mode]
         if not isinstance(given, AdditivePose):
             if self.base is None:
                 raise RagdollError("its source gives whole poses: an additive layer needs a base pose for them")
             given = make_additive(skeleton, given, self.base, space)
         elif given.space != space:
-            raise RagdollError(
-                f"its source is additive in {given.space.lower()} space, the layer in {space.lower()} space"
-            )
+            own, wanted = given.space.lower(), space.lower()
+            raise RagdollError(f"its source is additive in {own} space, the layer in {wanted} space")
         return apply_additive(skeleton, pose, given, weights)
 
 
@@ -111,9 +104,7 @@ class LayerStack(Step):
         A layer that fails is left out and told; the rest goes on.
         """
         spaces, troubles = step_all(self.players, state or {}, inputs.spaces, seconds)
-        errors = {
-            name: RagdollError(f'Blend space "{self.players[name].name}": {text}') for name, text in troubles.items()
-        }
+        errors = {key: RagdollError(f'Blend space "{self.players[key].name}": {why}') for key, why in troubles.items()}
         frame = LayerInputs(inputs.weights, spaces | errors, inputs.poses, seconds)
         self.messages = {}
         for layer, weight in zip(self.layers, inputs.weights, strict=True):

@@ -161,7 +161,6 @@ class Step:
     """One step of the stack."""
 
     name: str  # for messages
-    kind: str = ""  # what the host calls its kind
     solver: object  # what `apply` calls, unless a class has its own
     marks_reference: bool = False  # the pose that enters this step is the reference from here on
     begins_reference: bool = False  # it is, where no step before has marked one

@@ -64,9 +64,9 @@ class TransformBone:
         if self.translation_mode != IGNORE:
             frame = frames[self.translation_space]
             if self.translation_mode == ADD:
-                translation = c.add(into(frame, view.positions[bone]), translation)
-            new = into(above, out_of(frame, translation))
-            result.positions[bone] = c.lerp(view.local_positions[bone], new, weight)
+                translation = c.add(c.into(frame, view.positions[bone]), translation)
+            moved = c.add(frame[0], c.rotate(frame[1], c.times(frame[2], translation)))
+            result.positions[bone] = c.lerp(view.local_positions[bone], c.into(above, moved), weight)
         if self.rotation_mode != IGNORE:
             turn = frames[self.rotation_space][1]
             if self.rotation_mode == ADD:
@@ -92,14 +92,3 @@ def _world(world) -> tuple:
         raise RagdollError("The armature's world matrix has a scale of 0")
     inverse, shrunk = c.conjugate(turn), tuple(1.0 / s for s in size)
     return c.mul(-1.0, c.times(shrunk, c.rotate(inverse, place))), inverse, shrunk
-
-
-def out_of(frame: tuple, point) -> tuple:
-    """A point of a frame in model space."""
-    return c.add(frame[0], c.rotate(frame[1], c.times(frame[2], point)))
-
-
-def into(frame: tuple, point) -> tuple:
-    """A point of model space in a frame."""
-    x, y, z = c.rotate(c.conjugate(frame[1]), c.sub(point, frame[0]))
-    return x / frame[2][0], y / frame[2][1], z / frame[2][2]

@@ -60,6 +60,5 @@ def turned_towards(turn, share: float) -> np.ndarray:
     size = float(np.linalg.norm(turn))
     turn *= min(1.0, FARTHEST_STEP / max(size, 1e-12))
     m = quaternion.to_matrix(quaternion.from_rotation_vector(-turn))
-    return np.array(
-        [np.arctan2(-m[1, 2], m[2, 2]), np.arcsin(np.clip(m[0, 2], -1.0, 1.0)), np.arctan2(-m[0, 1], m[0, 0])]
-    )
+    x, z = np.arctan2(-m[1, 2], m[2, 2]), np.arctan2(-m[0, 1], m[0, 0])
+    return np.array([x, np.arcsin(np.clip(m[0, 2], -1.0, 1.0)), z])

@@ -65,18 +65,15 @@ class Situation:
     masses: np.ndarray  # [kg] [m]
     sizes: np.ndarray  # largest side of every body [m] [m]
     height: float  # of the character [m]
-    # bodies that touch in bind pose without being joined or told apart, (i, j, depth [m])
-    overlaps: list = field(default_factory=list)
+    overlaps: list = field(default_factory=list)  # (i, j, depth [m]) of bodies that touch in bind pose, not told apart
     excess: np.ndarray | None = None  # of the first pose beyond each joint's limits [rad] [m]
     scale_range: tuple = (1.0, 1.0)  # smallest and largest scale over the shot
-    # fps, substeps, iterations, time_scale, enabled: of the scene and its rigid body world
-    fps: float = 24.0
+    fps: float = 24.0  # of the scene; what follows of its rigid body world
     substeps: int = 20
     iterations: int = FEWEST_ITERATIONS
     time_scale: float = 1.0
     enabled: bool = True
-    # collections that are left out of the view layer though the ragdoll needs them
-    excluded: list = field(default_factory=list)
+    excluded: list = field(default_factory=list)  # needed collections that are left out of the view layer
     outdated: bool = False  # settings wait for a new build
     left_over: list = field(default_factory=list)  # deleted characters whose bodies are still there
     refused: dict = field(default_factory=dict)  # why a run would refuse to begin, by kinds of `refusal`
@@ -217,10 +214,8 @@ def _joints(s):
     away = np.flatnonzero(s.moved > MOVED * s.height) if s.moved is not None else ()
     if len(away):
         worst = int(np.argmax(s.moved))
-        text = (
-            f"The joint of '{s.names[worst]}' stands {length_text(float(s.moved[worst]))} away from its bone"
-            f"{_more(len(away), 'joint')}: the bodies turn about a wrong point"
-        )
+        what = f"The joint of '{s.names[worst]}' stands {length_text(float(s.moved[worst]))} away from its bone"
+        text = f"{what}{_more(len(away), 'joint')}: the bodies turn about a wrong point"
         yield _found(JOINT_MOVED, text, "Rebuild, which puts it back", REBUILD, [s.names[i] for i in away])
 
 
@@ -235,10 +230,8 @@ def _overlaps(s):
     deep = [(i, k, depth) for i, k, depth in s.overlaps if depth > DEEP * s.height]
     if deep:
         i, k, depth = max(deep, key=lambda found: found[2])
-        text = (
-            f"'{s.names[i]}' and '{s.names[k]}' stand {length_text(depth)} in each other"
-            f"{_more(len(deep), 'pair')}: they push each other away"
-        )
+        what = f"'{s.names[i]}' and '{s.names[k]}' stand {length_text(depth)} in each other"
+        text = f"{what}{_more(len(deep), 'pair')}: they push each other away"
         bones = dict.fromkeys(s.names[body] for pair in deep for body in pair[:2])
         yield _found(OVERLAP, text, "Rebuild, which tells them apart or makes them smaller", REBUILD, bones)
 
@@ -248,10 +241,8 @@ def _first_pose(s):
     if len(beyond):
         worst = int(np.argmax(s.excess))
         bones = [s.names[i] for i in beyond[np.argsort(-s.excess[beyond], kind="stable")]]
-        text = (
-            f"In the shot's first pose '{s.names[worst]}' is {math.degrees(s.excess[worst]):.3g} deg beyond its "
-            f"limits{_more(len(bones), 'bone')}: it starts with a jerk"
-        )
+        what = f"In the shot's first pose '{s.names[worst]}' is {math.degrees(s.excess[worst]):.3g} deg beyond its"
+        text = f"{what} limits{_more(len(bones), 'bone')}: it starts with a jerk"
         yield _found(FIRST_POSE, text, "Widen the limits", ("check_limits", {"widen": True}, "Widen Limits"), bones)
 
 
@@ -264,10 +255,8 @@ def _masses(s):
         return
     worst = int(large[np.argmax(ratio[large])])
     heavy, light = int(joined[worst]), int(s.parents[joined[worst]])
-    text = (
-        f"'{s.names[heavy]}' weighs {s.masses[heavy]:.3g} kg, {ratio[worst]:.3g} times '{s.names[light]}' that it "
-        f"hangs on{_more(len(large), 'pair')}: the joint gives way"
-    )
+    what = f"'{s.names[heavy]}' weighs {s.masses[heavy]:.3g} kg, {ratio[worst]:.3g} times '{s.names[light]}'"
+    text = f"{what} that it hangs on{_more(len(large), 'pair')}: the joint gives way"
     bones = dict.fromkeys(s.names[i] for n in large for i in (int(joined[n]), int(s.parents[joined[n]])))
     yield _found(MASS_RATIO, text, "Set their own masses nearer to each other, or to 0", bones=bones)
 
@@ -278,10 +267,8 @@ def _tiny(s):
     if not len(found):
         return
     least = int(found[np.argmin(np.minimum(s.sizes / (TINY_SIZE * s.height), shares / TINY_MASS)[found])])
-    text = (
-        f"'{s.names[least]}' measures {length_text(float(s.sizes[least]))} and weighs {s.masses[least]:.3g} kg"
-        f"{_more(len(found), 'body')}: too little for steady joints"
-    )
+    what = f"'{s.names[least]}' measures {length_text(float(s.sizes[least]))} and weighs {s.masses[least]:.3g} kg"
+    text = f"{what}{_more(len(found), 'body')}: too little for steady joints"
     bones = [s.names[i] for i in found if s.parents[i] >= 0]
     button = "Merge into Parents" if bones else ""
     yield _found(TINY, text, "Let it ride on its parent's body", button, bones or [s.names[least]])

@@ -25,8 +25,7 @@ from . import weight_spread
 from .overlay import arc_lines
 
 WORLD, LOCAL, TOWARDS = "WORLD", "LOCAL", "TOWARDS"
-# A body is never made faster than this many times sqrt(gravity * height): 105 m/s for a man.
-FASTEST = 25.0
+FASTEST = 25.0  # a body is never made faster than this many times sqrt(gravity * height): 105 m/s for a man
 BLOW = 1e-6  # [s] what is shorter comes whole: its ends could not be told apart
 
 
@@ -151,12 +150,11 @@ def pushes(hit: Hit | Explosion, bodies: Bodies, begin: float, end: float, fps) 
 
 def _direction(hit: Hit, bodies: Bodies, row: int, arm) -> np.ndarray:
     """Unit vector [3], world; none where a target is reached."""
+    way = np.asarray(hit.direction, dtype=float)
     if hit.space == TOWARDS:
         way = np.asarray(hit.target, dtype=float) - bodies.centers[row] - arm
-    else:
-        way = np.asarray(hit.direction, dtype=float)
-        if hit.space == LOCAL:
-            way = quaternion.rotate(bodies.rotations[row], way)
+    elif hit.space == LOCAL:
+        way = quaternion.rotate(bodies.rotations[row], way)
     way = way / max(float(np.abs(way).max()), 1e-300)  # lengths near the ends of the range square badly
     return way / max(float(np.linalg.norm(way)), 1e-12)
 
@@ -223,9 +221,8 @@ class Loosening:
     """Settings."""
 
     sensitivity: float = 1.0  # times the standard one; 0 loosens nothing
-    # parents, children: what one bone further up or down feels, 0..1
-    parents: float = 0.5
-    children: float = 0.7
+    parents: float = 0.5  # what one bone further up feels, 0..1
+    children: float = 0.7  # what one further down feels, 0..1
     others: float = 0.1  # what all other bones feel at most, 0..1
     regain: float = 1.0  # [1/s]
 
@@ -285,17 +282,13 @@ def loosened(settings: Loosening, factors, blows, parents, begin, end, mass, siz
                     factors = factors * np.exp(-shares[blow.body] * abs(blow.impulse))
             elif blow.begins <= start and stop <= blow.begins + blow.duration:
                 pull += shares[blow.body] * abs(blow.impulse) / blow.duration
-        factors = _regained(factors, settings.regain, pull, stop - start)
+        # The solution of ``df/dt = rate - pull f``, kept to 1 where it gets there.
+        course = pull * (stop - start)
+        # (1 - exp(-x)) / x, by its series where the quotient would be of two vanishing numbers
+        safe = np.where(course > 1e-6, course, 1.0)
+        mean = np.where(course > 1e-6, -np.expm1(-course) / safe, 1.0 - 0.5 * course)
+        factors = np.minimum(factors * np.exp(-course) + settings.regain * (stop - start) * mean, 1.0)
     return factors
-
-
-def _regained(factors, rate: float, pull, seconds: float) -> np.ndarray:
-    """Solution of ``df/dt = rate - pull f`` after some seconds, kept to 1 where it gets there."""
-    course = pull * seconds
-    # (1 - exp(-x)) / x, by its series where the quotient would be of two vanishing numbers
-    safe = np.where(course > 1e-6, course, 1.0)
-    mean = np.where(course > 1e-6, -np.expm1(-course) / safe, 1.0 - 0.5 * course)
-    return np.minimum(factors * np.exp(-course) + rate * seconds * mean, 1.0)
 
 
 # ---- placing hits by hand and showing them --------------------------------------------------------------------------

@@ -115,14 +115,11 @@ class Figure:
     sides: list  # normals of the two faces at each edge, m arrays [k, 2, 3]; zero at edges that are always seen
     lengths: np.ndarray  # length of every body along its longest side [m], [m]
     parents: np.ndarray  # index of the parent body, -1 at roots [m]
-    # child_frames, parent_frames: frame of the joint to the parent, in the body's own and in its parent's frame [m, 4,
-    # 4]; whatever at roots
-    child_frames: np.ndarray
-    parent_frames: np.ndarray
+    child_frames: np.ndarray  # of the joint to the parent, in the body's own frame [m, 4, 4]; whatever at roots
+    parent_frames: np.ndarray  # the same in the parent's frame [m, 4, 4]
     types: list  # joint types [m]
-    # limit_min, limit_max: limits [rad], [m, 3]
-    limit_min: np.ndarray
-    limit_max: np.ndarray
+    limit_min: np.ndarray  # [rad], [m, 3]
+    limit_max: np.ndarray  # [rad], [m, 3]
     height: float  # of the character [m]
 
 
@@ -150,10 +147,8 @@ class Wires:
         self._low, self._high = low[rows, self._axis], high[rows, self._axis]
         # Near the end of a range is what is within a share of the bound's own angle.
         least, most = np.abs(self._low), np.abs(self._high)
-        self._near = (
-            np.where(least > NARROW, self._low + NEAR_SHARE * least, -np.inf),
-            np.where(most > NARROW, self._high - NEAR_SHARE * most, np.inf),
-        )
+        near_low = np.where(least > NARROW, self._low + NEAR_SHARE * least, -np.inf)
+        self._near = near_low, np.where(most > NARROW, self._high - NEAR_SHARE * most, np.inf)
         self._others = (self._axis + 1) % 3, (self._axis + 2) % 3
         self._rows, self._middle = rows, 0.5 * (self._low + self._high)
         self._ends_of = np.concatenate([self._parents, self.joined])
@@ -214,8 +209,7 @@ class Wires:
         axes = both[:, :3, :3]
         axes = axes / np.sqrt(np.einsum("jik,jik->jk", axes, axes))[:, None, :]
         r = np.matmul(axes[:count].transpose(0, 2, 1), axes[count:])
-        # The bone's direction gives the swing.
-        angle = np.arctan2(np.hypot(r[:, 0, 1], r[:, 2, 1]), r[:, 1, 1])
+        angle = np.arctan2(np.hypot(r[:, 0, 1], r[:, 2, 1]), r[:, 1, 1])  # the bone's direction gives the swing
         direction = np.arctan2(-r[:, 0, 1], r[:, 2, 1])
         x, z = np.cos(direction), np.sin(direction)
         # What is left of the rotation about an axis when the swing of that axis is taken away: the angle of the
@@ -233,13 +227,9 @@ class Wires:
         frames = parent.copy()
         swing = quaternion.from_axis_angle(quaternion.joined((x, np.zeros_like(x), z)), angle)
         frames[:, :3, :3] = np.matmul(parent[:, :3, :3], quaternion.to_matrix(swing))
-        return Reading(
-            turn=shown,
-            swing_standing=np.where(self._cone, swung_far, np.where(self._hinge, turned, INSIDE)),
-            twist_standing=np.where(self._cone, ranged, INSIDE),
-            separation=np.sqrt(np.einsum("ji,ji->j", apart, apart)),
-            swung_frames=frames,
-        )
+        of_swing = np.where(self._cone, swung_far, np.where(self._hinge, turned, INSIDE))
+        of_twist = np.where(self._cone, ranged, INSIDE)
+        return Reading(shown, of_swing, of_twist, np.sqrt(np.einsum("ji,ji->j", apart, apart)), frames)
 
     def ends(self, matrices, reading: "Reading", kept: "Kept") -> np.ndarray:
         """World ends [k, 2, 3] of the lines that are kept."""
@@ -339,9 +329,8 @@ class Reading:
     """The j joints at one frame."""
 
     turn: np.ndarray  # a hinge's angle, else the twist [rad], [j]
-    # swing_standing, twist_standing: INSIDE, NEAR or BEYOND [j]; a hinge's is its swing's
-    swing_standing: np.ndarray
-    twist_standing: np.ndarray
+    swing_standing: np.ndarray  # INSIDE, NEAR or BEYOND [j]; a hinge's is here
+    twist_standing: np.ndarray  # INSIDE, NEAR or BEYOND [j]
     separation: np.ndarray  # how far apart the joint is [m], [j]
     swung_frames: np.ndarray  # the parent's joint frame turned by the swing alone [j, 4, 4]
 

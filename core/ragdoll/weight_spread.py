@@ -103,24 +103,20 @@ def preset(name: str, anatomy: roles.Anatomy, parents, side: str = roles.LEFT) -
     if name == ONE_ARM_LIMP:
         return _arm_limp(anatomy, parents, side)
     if any(role in (roles.PELVIS, *roles.ARM, *roles.LEG) for role in anatomy.roles):
-        rotation = _by_role(anatomy, parents, 0 if name == UPPER_BODY_LOOSE else 1)
+        column = 0 if name == UPPER_BODY_LOOSE else 1
+        table = {role: weights[column] for role, weights in _BY_ROLE.items()}
+        if anatomy.kind == roles.QUADRUPED:
+            table |= {role: table[like] for role, like in _FOUR_FOOTED.items()}
+        rotation = np.full(len(parents), table[roles.PELVIS])
+        for row in from_the_roots(parents):
+            above = rotation[parents[row]] if parents[row] >= 0 else table[roles.PELVIS]
+            rotation[row] = table.get(anatomy.roles[row], above)
     else:
         top, step = _UNKNOWN[name]
         rotation = top * step ** depths(parents)
     # Position is held where the body is strong: a loose part hangs on its joints alone.
     strong = rotation >= (1.0 if name == UPPER_BODY_LOOSE else 0.5)
     return rotation, np.where(strong, rotation, 0.0)
-
-
-def _by_role(anatomy, parents, column: int) -> np.ndarray:
-    table = {role: weights[column] for role, weights in _BY_ROLE.items()}
-    if anatomy.kind == roles.QUADRUPED:
-        table |= {role: table[like] for role, like in _FOUR_FOOTED.items()}
-    result = np.ones(len(parents))
-    for row in from_the_roots(parents):
-        above = result[parents[row]] if parents[row] >= 0 else table[roles.PELVIS]
-        result[row] = table.get(anatomy.roles[row], above)
-    return result
 
 
 def _arm_limp(anatomy, parents, side) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,6 @@ import json
 import math
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import bpy
 import numpy as np
@@ -25,9 +24,9 @@ from active_ragdoll.core.blender.rig.armature import anatomy_of
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.settings import effects
 from active_ragdoll.core.blender.stack import blend_spaces, pose_stack, stack_edits
-from active_ragdoll.core.blender.stack.blend_spaces import Facing
 from active_ragdoll.core.blender.stack.entries.look_at import rig_of
 from active_ragdoll.core.motion.clip import contact_markers
+from active_ragdoll.core.motion.look_at.chain import upright_axes
 from demo import character, contact_sheet, importing, stage, walk_cycle
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -155,7 +154,7 @@ def _turned(obj, about: str, degrees: float):
     current = action_channels.current(obj)
     obj.animation_data_create().action = None
     anatomy, rig = anatomy_of(obj), rig_of(obj)
-    forward, up = Facing(SimpleNamespace(obj=obj, rig=rig, anatomy=anatomy)).axes
+    forward, up = upright_axes(rig, anatomy)
     axis = {"UP": up, "FORWARD": forward, "LEFT": np.cross(up, forward)}[about]
     rows = of_role(anatomy, roles.SPINE) + of_role(anatomy, roles.CHEST)
     for bone in obj.pose.bones:

@@ -14,8 +14,7 @@ from core.blender.rig import action_channels
 
 EULER_ORDERS = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
 ODD_NAMES = ('a "quoted" bone', "back\\slash", "brackets]['x", "knöchel.L 骨", "tab\there", 'ends with \\"')
-# A matrix of single precision built from keys of single precision: a few units in the last place of 1.
-SAME = 1e-5
+SAME = 1e-5  # A matrix of single precision built from keys of single precision: a few units in the last place of 1
 CHARACTERS = ("all Euler orders", "axis angle", "odd names", "mh_mixamo.blend", "dab.bvh")
 
 

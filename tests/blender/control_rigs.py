@@ -4,8 +4,7 @@ import bpy
 
 import rigs
 
-# Knees and elbows are bent a little at rest, as inverse kinematics needs them.
-BENT = dict(rigs.HUMAN) | {
+BENT = dict(rigs.HUMAN) | {  # knees and elbows are bent a little at rest, as inverse kinematics needs them
     "arm.L": ((0.18, 0, 1.42), (0.46, 0.05, 1.42), "spine"),
     "forearm.L": ((0.46, 0.05, 1.42), (0.72, 0, 1.42), "arm.L"),
     "hand.L": ((0.72, 0, 1.42), (0.85, 0, 1.42), "forearm.L"),

@@ -12,12 +12,7 @@ from active_ragdoll.core.blender.rig import action_channels
 from active_ragdoll.core.blender.rig.clips import RigRest
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 from active_ragdoll.core.motion.stack import LocalPose
-from active_ragdoll.core.pose import (
-    compose_matrices,
-    decompose_matrices,
-    local_to_model_matrices,
-    model_to_local_matrices,
-)
+from active_ragdoll.core.pose import compose_matrices, decompose_matrices, model_to_local_matrices
 
 _FOLDER = Path(tempfile.mkdtemp(prefix="layered"))
 
@@ -102,8 +97,7 @@ def local(obj, world: np.ndarray) -> LocalPose:
 def world(obj, pose: LocalPose) -> np.ndarray:
     """The way back from `local`."""
     skeleton = RigRest(obj).skeleton
-    matrices = local_to_model_matrices(skeleton, compose_matrices(pose.positions, pose.rotations, pose.scales))
-    return np.array(obj.matrix_world) @ matrices[skeleton.from_level]
+    return np.array(obj.matrix_world) @ compose_matrices(*pose.model(skeleton))[skeleton.from_level]
 
 
 def messages(rig) -> dict:

@@ -6,8 +6,7 @@ import numpy as np
 import rigs
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 
-# Rigs, and how many of their feet are held.
-REAL = {
+REAL = {  # rigs, and how many of their feet are held
     "Knight.glb": 2,
     "mh_mixamo.blend": 2,
     "01_01.bvh": 2,

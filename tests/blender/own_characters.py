@@ -12,8 +12,7 @@ from mathutils import Matrix, Quaternion, Vector
 import rigs
 
 FIRST, LAST = 1, 48
-# Frame of the swings: role, axis in the bone's frame, amplitude [deg], frequency [Hz].
-_SWINGS = (
+_SWINGS = (  # frame of the swings: role, axis in the bone's frame, amplitude [deg], frequency [Hz]
     ("SPINE", (1, 0, 0), 6.0, 0.5),
     ("HEAD", (0, 1, 0), 15.0, 0.6),
     ("UPPER_ARM", (0, 0, 1), 15.0, 0.7),
@@ -107,8 +106,7 @@ def at_the_ground(table: dict, pelvis: str = "", root: str = "joint_Root") -> di
     return {root: ((0, 0, 0), (0, 0, 0.1), None, "ROOT")} | rows
 
 
-# Name: table, scale of the object (its bones are drawn as much larger), whether it has a mesh.
-TABLES = {
+TABLES = {  # name: table, scale of the object (its bones are drawn as much larger), whether it has a mesh
     "own mixamo": (lambda: _known("Mixamo"), 0.01, True),
     "own unreal": (lambda: _known("Unreal"), 100.0, True),
     "own kaykit with roots": (lambda: _with_roots(_known("KayKit")), 1.0, True),

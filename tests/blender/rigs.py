@@ -131,8 +131,7 @@ def _import(path: Path) -> Rig:
 
 def _keep(rig: Rig, kept: Path, made: dict | None = None) -> None:
     rig.scene["kept"] = json.dumps((rig.obj.name, rig.first, rig.last, made or {}))
-    # Another process may be at it too.
-    own = kept.with_suffix(f".{os.getpid()}.blend")
+    own = kept.with_suffix(f".{os.getpid()}.blend")  # another process may be at it too
     bpy.ops.wm.save_as_mainfile(filepath=str(own), compress=False, copy=True)
     own.replace(kept)
 

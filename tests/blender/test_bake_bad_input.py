@@ -18,6 +18,17 @@ def _lock(obj):
     obj.pose.bones["head"].lock_rotation = (True, True, True)
 
 
+def _lock_root(obj):
+    obj.pose.bones["hips"].lock_location = (True, True, True)
+
+
+def _second_rig(obj):
+    mesh = rigs.box(bpy.context.scene, "Skin", (0.2, 0.2, 0.2), (0.0, 0.0, 1.0))
+    for other in (obj, rigs.chain(bpy.context.scene)):
+        mesh.modifiers.new("Armature", "ARMATURE").object = other
+    bpy.context.view_layer.objects.active = obj
+
+
 def _drive(obj):
     for curve in obj.pose.bones["head"].driver_add("rotation_quaternion"):
         curve.driver.expression = "1.0" if curve.array_index == 0 else "0.0"
@@ -68,6 +79,8 @@ def _keyed_switch(obj):
 
 BAD = {
     "locked": (_lock, "No control of their own have 'DEF-head'"),
+    "locked root": (_lock_root, "The controls 'hips' cannot be moved"),
+    "two rigs on one mesh": (_second_rig, "'Skin' is deformed by 'Chain' too"),
     "driven": (_drive, "No control of their own have 'DEF-head'"),
     "hidden": (_hide, ""),
     "missing": (_missing, "The bone 'head' is gone that 'Copy Transforms' of 'DEF-head' follows"),

@@ -52,8 +52,7 @@ def test_the_direction_is_measured_against_where_it_faces(rig):
     made.samples.add()
     stack_edits.choose(made.samples[3], bpy.data.actions["Idle"])
     layered.space_layer(rig, "Directions")
-    # The knight faces -Y: its left is +X.
-    for way, angle in (((1, 0), 90.0), ((-1, 0), -90.0), ((0.7, -0.7), 45.0)):
+    for way, angle in (((1, 0), 90.0), ((-1, 0), -90.0), ((0.7, -0.7), 45.0)):  # the knight faces -Y: its left is +X
         rig.obj.animation_data.action = bpy.data.actions["Idle"].copy()
         rigs.key_locations(rig.obj, {1: (0, 0, 0), 30: (2.9 * way[0], 2.9 * way[1], 0)})
         rig.scene.frame_set(20)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import rigs
+from animated import key_curve
 from core import pose as pose_space
 from core import quaternion
 from core.blender.rig import action_channels
@@ -53,31 +54,21 @@ def error_against_blender(obj, action, frames=None) -> float:
 
 
 def keyed(obj, name="Clip"):
-    """A new action for an armature, its channels."""
+    """A new action that an armature plays."""
     action, slot = action_channels.new_action_for(obj, name)
     action_channels.assign(obj, action, slot)
-    return action, action_channels.channels_of(action, slot, ensure=True)
+    return action
 
 
-def add_curve(channels, path, index, frames, values, kind="LINEAR"):
-    curve = channels.fcurves.new(path, index=index)
-    curve.keyframe_points.add(len(frames))
-    curve.keyframe_points.foreach_set("co", np.stack([frames, values], axis=-1).astype(np.float32).ravel())
-    for point in curve.keyframe_points:
-        point.interpolation = kind
-    curve.update()
-    return curve
-
-
-def random_keys(obj, channels, rng, kind="LINEAR", frames=(1, 5, 12, 20)):
+def random_keys(obj, action, rng, kind="LINEAR", frames=(1, 5, 12, 20)):
     """Keys of every channel of every bone in its own rotation mode."""
-    sizes = {"location": 3, "scale": 3}
     for bone in obj.pose.bones:
         rotation = action_channels.rotation_property(bone.rotation_mode)
-        for prop, size in {**sizes, rotation: 3 if rotation == "rotation_euler" else 4}.items():
+        for prop, size in {"location": 3, "scale": 3, rotation: 3 if rotation == "rotation_euler" else 4}.items():
             for index in range(size):
                 values = rng.normal(size=len(frames)) * (0.3 if prop == "scale" else 1.0) + (prop == "scale")
-                add_curve(channels, action_channels.bone_path(bone.name, prop), index, frames, values, kind)
+                path = action_channels.bone_path(bone.name, prop)
+                key_curve(action, obj, path, index, zip(frames, values, strict=True), kind)
 
 
 @pytest.mark.blender_version
@@ -87,9 +78,9 @@ def random_keys(obj, channels, rng, kind="LINEAR", frames=(1, 5, 12, 20)):
 def test_curves_have_blenders_values(fresh_scene, case):
     rng = np.random.default_rng(3)
     kind = case if case in ("CONSTANT", "LINEAR", "ELASTIC", "BOUNCE") else "BEZIER"
-    _, channels = keyed(rigs.chain(fresh_scene, 1))
+    obj, frames = rigs.chain(fresh_scene, 1), np.arange(-10.0, 30.0, 0.5)
     keys = np.cumsum(rng.uniform(0.3, 6.0, 7)) - 5.0
-    curve = add_curve(channels, 'pose.bones["A"].location', 0, keys, rng.normal(size=7), kind)
+    curve = key_curve(keyed(obj), obj, 'pose.bones["A"].location', 0, zip(keys, rng.normal(size=7), strict=True), kind)
     if case == "free handles":
         for key, point in zip(keys, curve.keyframe_points, strict=True):
             point.handle_left_type = point.handle_right_type = "FREE"
@@ -99,7 +90,6 @@ def test_curves_have_blenders_values(fresh_scene, case):
         curve.modifiers.new(case)
     elif case == "samples":
         curve.convert_to_samples(-5, 20)
-    obj, frames = bpy.context.object, np.arange(-10.0, 30.0, 0.5)
     clip = sample_action(obj.animation_data.action, obj, frames=frames, fps=24)
     theirs = np.array([curve.evaluate(frame) for frame in frames])
     rest = RigRest(obj)
@@ -119,11 +109,12 @@ def test_every_rotation_mode_is_blenders(fresh_scene, mode):
         bpy.ops.object.mode_set(mode="OBJECT")
     for i, bone in enumerate(obj.pose.bones):
         bone.rotation_mode = mode if mode in MODES else MODES[i % len(MODES)]
-    action, channels = keyed(obj)
-    random_keys(obj, channels, np.random.default_rng(1), "BEZIER")
-    for curve in list(channels.fcurves):
+    action = keyed(obj)
+    random_keys(obj, action, np.random.default_rng(1), "BEZIER")
+    curves = action_channels.fcurves_of(action, obj)
+    for curve in list(curves):
         if mode != "mixed and scaled" and "scale" in curve.data_path:
-            channels.fcurves.remove(curve)
+            curves.remove(curve)
     assert error_against_blender(obj, action, np.arange(0.0, 22.0, 0.5)) < TOLERANCE
 
 
@@ -138,12 +129,13 @@ def test_inheritance_is_blenders(fresh_scene, inherit, rotation, local_location,
         bone = obj.data.bones[name]
         bone.use_inherit_rotation, bone.use_local_location = rotation, local_location
         bone.inherit_scale = inherit
-    action, channels = keyed(obj)
-    random_keys(obj, channels, np.random.default_rng(4))
-    for curve in list(channels.fcurves):
+    action = keyed(obj)
+    random_keys(obj, action, np.random.default_rng(4))
+    curves = action_channels.fcurves_of(action, obj)
+    for curve in list(curves):
         if "scale" in curve.data_path:
             if not scaled:
-                channels.fcurves.remove(curve)
+                curves.remove(curve)
                 continue
             # One factor for all axes: shear cannot be told in location, rotation and scale.
             for index, point in enumerate(curve.keyframe_points):
@@ -154,13 +146,13 @@ def test_inheritance_is_blenders(fresh_scene, inherit, rotation, local_location,
 
 def test_bad_actions_are_refused_by_name(fresh_scene):
     obj = rigs.chain(fresh_scene, 2)
-    action, channels = keyed(obj, "Hollow")
+    action = keyed(obj, "Hollow")
     with pytest.raises(RagdollError, match='"Hollow" is empty'):
         sample_action(action, obj)
-    add_curve(channels, 'pose.bones["Stranger"].location', 0, (1, 10), (0, 1))
+    key_curve(action, obj, 'pose.bones["Stranger"].location', 0, [(1, 0), (10, 1)])
     with pytest.raises(RagdollError, match=r'"Hollow" animates no bone of \'Chain\'; it has "Stranger"'):
         sample_action(action, obj)
-    add_curve(channels, 'pose.bones["A"].location', 0, (1, 10), (0, 1))
+    key_curve(action, obj, 'pose.bones["A"].location', 0, [(1, 0), (10, 1)])
     assert sample_action(action, obj).missing == ("Stranger",)
     bpy.data.actions.remove(action)
     with pytest.raises(RagdollError, match="'Chain' was deleted while in use"):

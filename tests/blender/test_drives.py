@@ -215,8 +215,7 @@ def test_springs_stay_bounded(space):
     for spring, bodies in zip(chains, np.array(found).swapaxes(0, 1), strict=True):
         assert np.isfinite(bodies).all(), spring
         centre = bodies[:, :, :3, 3].mean(axis=1, keepdims=True)
-        # The chain is 1.2 m long.
-        assert np.linalg.norm(bodies[:, :, :3, 3] - centre, axis=-1).max() < 0.8, spring
+        assert np.linalg.norm(bodies[:, :, :3, 3] - centre, axis=-1).max() < 0.8, spring  # the chain is 1.2 m long
         turns = bodies[1:, :, :3, :3] @ bodies[:-1, :, :3, :3].transpose(0, 1, 3, 2)
         speed = np.linalg.norm(quaternion.to_rotation_vector(quaternion.from_matrix(turns)), axis=-1) * fps
         assert np.median(speed[-fps:].max(axis=1)) < 40.0, spring

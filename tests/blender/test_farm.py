@@ -3,8 +3,10 @@
 import json
 
 import bpy
+import numpy as np
 import pytest
 
+import control_rigs
 import renders
 import rigs
 from active_ragdoll.core.blender.physics import build
@@ -51,6 +53,24 @@ def test_a_task_writes_what_a_local_bake_writes_and_not_again_until_its_shot_cha
     assert "is done already" not in _task(call, shot, tmp_path / "farm")[1], "half a file"
     _shot(shot, last=LAST - 1)
     assert "is done already" not in _task(call, shot, tmp_path / "farm")[1], "another shot"
+
+
+def test_a_task_bakes_to_controls_and_measures_what_is_simulated(call, tmp_path):
+    scene, shot = rigs.empty_file(), tmp_path / "rig.blend"
+    obj = control_rigs.layered(scene)
+    rigs.key(obj.pose.bones["spine"], "rotation_quaternion", {1: (1, 0, 0, 0), LAST: (1.0, 0.2, 0.1, 0.05)})
+    rigs.set_range(scene, 1, LAST)
+    build.build(obj, scene, np.array([bone.name.startswith("DEF-") for bone in obj.data.bones]))
+    bpy.ops.wm.save_as_mainfile(filepath=str(shot))
+    chosen = ["--to", "controls", "--limbs", "ik", "--keyed-bones", "simulated", "--destination", "layer"]
+    local, report = tmp_path / "local.blend", tmp_path / "local.json"
+    assert call("bake", shot, "--output", local, "--report", report, *chosen)[0] == 0
+    assert _task(call, shot, tmp_path / "farm", *chosen)[0] == 0
+    assert rigs.baked_keys(tmp_path / "farm" / "rig.blend") == rigs.baked_keys(local) != {}
+    of_task = json.loads((tmp_path / "farm" / "rig.json").read_text())["characters"]["Layered"]
+    for figures in (json.loads(report.read_text()), of_task):
+        assert figures["measured_frames"] == LAST - 13 and figures["bake_deviation"] < 5e-3
+        assert figures["controls"]["DEF-hand.L"]["control"] == "IK-hand.L"
 
 
 def test_all_characters_of_a_shot_are_simulated_together(call, tmp_path):

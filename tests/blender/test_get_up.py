@@ -49,8 +49,7 @@ def test_a_character_gets_up_by_a_plan_and_its_bodies_follow(name):
     joints = own.limbs[:, :2].ravel()
     off = np.linalg.norm(simulated - places, axis=-1)[:, joints] / own.height
     assert off.mean() < 0.02 and off[0].max() < 0.01  # nothing sags before the drives take hold
-    # It stands where it lay, as its animation stands, and goes on without a jump.
-    rows = knock_outs.rows(obj)
+    rows = knock_outs.rows(obj)  # it stands where it lay, as its animation stands, and goes on without a jump
     jumps, wanted = knock_outs.jumps(obj, shown, rows), knock_outs.jumps(obj, targets, rows)
     assert np.linalg.norm(shown[up][rows[0], :2, 3] - shown[done + 6][rows[0], :2, 3]) < 0.8 * own.height
     for frame in (done, done + 1):

@@ -71,9 +71,7 @@ def test_a_mask_keeps_the_layer_to_some_bones(rig, by):
 def test_make_additive_then_apply_on_its_base_gives_the_clip_back(rig, space):
     obj = rig.obj
     expected = layered.plays(rig, "Cheer", FRAMES)
-    base = layered.layer(rig, "Cheer", source="POSE")
-    base.frame = bpy.data.actions["Cheer"].frame_range[0]
-    base.only_keyed = False
+    base = layered.layer(rig, "Cheer", source="POSE", only_keyed=False)
     layered.layer(rig, "Cheer", start=base.frame, only_keyed=False)
     bpy.context.view_layer.objects.active = obj
     assert bpy.ops.active_ragdoll.make_additive(what="LAYER", space=space, base="FIRST") == {"FINISHED"}
@@ -220,8 +218,7 @@ def test_a_hit_on_the_ragdoll_starts_a_reaction_and_is_found_again(data_dir, tmp
         rig.scene.frame_set(frame)
         kept[frame] = pose_stack.of(obj).states[frame][0].graph
     assert "Hit" in states_at(rig, hits[0] + 3)
-    # What the file keeps is enough to find it again.
-    scene, obj = rigs.reopened(tmp_path / "hit.blend", obj.name)
+    scene, obj = rigs.reopened(tmp_path / "hit.blend", obj.name)  # what the file keeps is enough to find it again
     for frame in (hits[0] + 3, 30, 2):
         scene.frame_set(frame)
         assert pose_stack.of(obj).states[frame][0].graph == kept[frame]

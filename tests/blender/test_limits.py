@@ -197,8 +197,7 @@ def test_a_bone_stops_at_its_cone_in_every_direction(fresh_scene, cone):
     assert off.min() > -2.0 * SHARE and off.max() < SHARE, off
 
 
-# Joint, limits [deg], the axis that is tried.
-SINGLE = (
+SINGLE = (  # joint, limits [deg], the axis that is tried
     ("CONE", (0, -20, 0), (0, 50, 0), 1),
     ("CONE", (0, -150, 0), (0, 120, 0), 1),
     ("CONE", (-40, -10, -30), (120, 10, 30), 0),
@@ -222,8 +221,7 @@ def test_a_bone_stops_at_either_end_of_a_range(fresh_scene):
             made.append(hang(fresh_scene, len(made), joint, low, high, pull, aside=axis == 1))
             wanted.append((joint, axis, end))
     for angles, (joint, axis, end) in zip(stopped(fresh_scene, made), wanted, strict=True):
-        # A cone's swing is only promised to a share of itself.
-        share = SHARE if joint == "CONE" and axis != 1 else 0.0
+        share = SHARE if joint == "CONE" and axis != 1 else 0.0  # A cone's swing is only promised to a share of itself
         assert abs(angles[axis] - end) < max(ANGLE, share * abs(end)), (joint, axis, end)
         assert joint == "CONE" or np.abs(np.delete(angles, axis)).max() < ANGLE, (joint, axis, end)
 

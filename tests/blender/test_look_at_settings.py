@@ -108,8 +108,7 @@ def test_one_click_makes_the_whole_chain(fresh_scene):
     chain.target.location.x += 0.7
     fresh_scene.frame_set(9)
     assert looking.aim_error(obj, chain.target) < 0.05
-    # Again: nothing twice, the target stays.
-    assert OPERATORS.setup_look_at() == {"FINISHED"}
+    assert OPERATORS.setup_look_at() == {"FINISHED"}  # again: nothing twice, the target stays
     assert (len(settings.look_at), len(settings.leg_stabilizers)) == (1, 2)
     assert len(settings.look_at[0].entries) == 2 and settings.look_at[0].target.name == "Human Look Target"
     rigs.empty(fresh_scene, "Lamp").select_set(True)
@@ -250,8 +249,7 @@ def test_a_character_knocked_out_lets_its_feet_go(fresh_scene):
         planted[frame] = looking.foot_errors(obj, rigs.pose(ghost), plain[frame])[0]
     assert max(planted[frame] for frame in range(1, 12)) < 1e-4
     assert min(planted[frame] for frame in range(14, 26)) > 0.02
-    # A jump shows what was played.
-    played = rigs.pose(ghost)
+    played = rigs.pose(ghost)  # A jump shows what was played
     fresh_scene.frame_set(8)
     assert looking.foot_errors(obj, rigs.pose(ghost), plain[8])[0] < 1e-4
     fresh_scene.frame_set(25)

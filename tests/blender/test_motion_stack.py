@@ -152,8 +152,7 @@ def test_stretching_is_shown_on_connected_bones_too(data_dir, name):
         root, end, after = places()
         factor = 1.0 + 0.5 * (ratio - 0.8) / 0.7
         assert after / before == pytest.approx(factor, abs=1e-5)
-        # What is in reach, grown or not, is reached.
-        beyond = max(ratio - factor, 0.0) * before.sum()
+        beyond = max(ratio - factor, 0.0) * before.sum()  # what is in reach, grown or not, is reached
         assert np.linalg.norm(end - goal) == pytest.approx(beyond, abs=1e-4 * sum(before))
         assert np.allclose(obj.evaluated_get(graph()).pose.bones[hand.name].matrix.to_scale(), size, rtol=1e-5)
     assert not pose_stack.of(obj).messages

@@ -12,7 +12,7 @@ import pytest
 
 import rigs
 from active_ragdoll.core.blender.physics import build, remove, source, view_layers, world
-from active_ragdoll.core.blender.run import simulate
+from active_ragdoll.core.blender.run import reconcile, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import effects
 
@@ -115,6 +115,26 @@ def test_the_rest_plays_on(humans, frames):
     build.build(last, scene)
     again = rigs.play(scene, 1, 10, lambda: rigs.pose(last))
     assert np.array_equal(found, again)
+
+
+def test_every_pointer_is_found_again_and_it_plays_as_before(fresh_scene):
+    """Undo may leave pointers at the wrong object."""
+    obj, other = rigs.swinging_human(fresh_scene, 1, 12), rigs.human(fresh_scene, "Other")
+    other.location.x = 5.0
+    list(build.build_each([obj, other], fresh_scene))
+    before = rigs.play(fresh_scene, 1, 12, lambda: rigs.pose(obj))
+    found = [(c, "target") for bone in obj.pose.bones for c in bone.constraints if c.name == source.CONSTRAINT_NAME]
+    found.append((obj.active_ragdoll, "source"))
+    assert len(found) == 1 + len(obj.active_ragdoll.parts)
+    for group in (found[:1], found[1::3], found[-1:], found):
+        was = [getattr(*pointer) for pointer in group]
+        for pointer in group:
+            setattr(*pointer, obj)
+        reconcile.mend()
+        assert [getattr(*pointer) for pointer in group] == was
+    fresh_scene.active_ragdoll.source = fresh_scene
+    reconcile.mend()
+    assert np.array_equal(rigs.play(fresh_scene, 1, 12, lambda: rigs.pose(obj)), before)
 
 
 BODIES, HANGING = 48, 12  # bodies in all, and in one chain, whose first one hangs on a bone

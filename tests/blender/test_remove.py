@@ -199,8 +199,7 @@ LAST = 12
 _FLAT = json.dumps([[x, y, 0.0] for x in (-0.1, 0.0, 0.1) for y in (-0.1, 0.0, 0.1)])
 _LIMITS = {"limits_from": "USER", "limit_min": (0.5,) * 3, "limit_max": (0.2,) * 3}
 _HULL = {"shape_by_user": True, "shape": "CONVEX_HULL", "half_extents": (0.1, 0.1, 0.1), "body_points": _FLAT}
-# What is set of the character and of each of some bones, the choice of bones, and what the message says.
-WAYS = {
+WAYS = {  # what is set of the character and of each of some bones, the choice of bones, and what the message says
     "uneven scale": ({"scale": (1.0, 1.0, 1.5)}, {}, (), "KEEP", "non-uniform"),
     "too small": ({"scale": (1e-4,) * 3}, {}, (), "KEEP", "rigid bodies need"),
     "no place": ({"location": (math.nan, 0.0, 0.0)}, {}, (), "KEEP", "not a number"),

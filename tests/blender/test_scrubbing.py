@@ -36,6 +36,13 @@ def test_a_jump_in_mid_run_shows_the_cache_or_the_animation(scene):
         assert off < 1e-4, f"frame {frame}"
 
 
+def _apart(obj, parts=None) -> float:
+    """How far bones are from where their bodies have them, at most."""
+    graph, posed = bpy.context.view_layer.depsgraph, rigs.pose(obj)[:, :3, 3]
+    anchors = ((p.bone, p.anchor.evaluated_get(graph).matrix_world) for p in parts or obj.active_ragdoll.parts)
+    return max(np.abs(posed[obj.data.bones.find(bone)] - place.translation).max() for bone, place in anchors)
+
+
 ORDER = (*range(LAST, FIRST - 1, -1), 20, 9, 41, *range(FIRST, LAST + 1), 30, 7)
 
 
@@ -65,19 +72,26 @@ def test_the_cache_plays_without_the_extension(scene, tmp_path):
 def test_follow_positions_has_bones_where_their_bodies_are(scene):
     """Live and cached; with the rotation alone gaps of joints are not seen."""
     obj = rigs.ragdoll(scene, 12, 0.3, stretch=True)
-
-    def apart() -> float:
-        graph, posed = bpy.context.view_layer.depsgraph, rigs.pose(obj)[:, :3, 3]
-        parts = ((p.bone, p.anchor.evaluated_get(graph).matrix_world.translation) for p in obj.active_ragdoll.parts)
-        return max(np.abs(posed[obj.data.bones.find(bone)] - place).max() for bone, place in parts)
-
     for least, most in ((0.0, 1e-6), (2e-5, 1e-2)):
-        live = max(rigs.play(scene, 1, 12, apart))
+        live = max(rigs.play(scene, 1, 12, lambda: _apart(obj)))
         list(simulate.frames(scene))
         scene.frame_set(12)
-        assert least <= max(live, apart()) <= most
+        assert least <= max(live, _apart(obj)) <= most
         obj.active_ragdoll.stretch = False
         build.build(obj, scene)
+
+
+def test_bones_are_where_their_bodies_are_whatever_poses_those_above_them_afterwards(scene):
+    """The hips have no body and are posed by hand after the build, then by another action."""
+    obj = rigs.swinging_human(scene, 1, END)
+    build.build(obj, scene, np.array([bone.name != "hips" for bone in obj.data.bones]))
+    hips, parts = obj.pose.bones["hips"], obj.active_ragdoll.parts
+    carried = [part for part in parts if obj.data.bones[part.bone].parent.name == "hips"]
+    hips.location, hips.rotation_quaternion = (0.3, 0.0, 0.1), (0.9, 0.0, 0.4, 0.0)
+    assert len(carried) == 3 and max(rigs.play(scene, 1, END, lambda: _apart(obj, carried))) < 1e-5
+    obj.animation_data.action = obj.animation_data.action.copy()
+    rigs.key(hips, "location", {1: (0.0, 0.2, 0.0), END: (-0.3, 0.2, 0.1)})
+    assert max(rigs.play(scene, 1, END, lambda: _apart(obj, carried))) < 1e-5
 
 
 def test_physics_blend(scene):

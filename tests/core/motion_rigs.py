@@ -7,8 +7,7 @@ from core import quaternion
 from core.motion.stack import LocalPose, Rig
 from core.skeleton import Skeleton, nearest_ancestors
 
-# Joints in model space, facing -Y, up Z: {bone: (parent, head)}.
-HUMAN = {
+HUMAN = {  # joints in model space, facing -Y, up Z: {bone: (parent, head)}
     "root": (None, (0, 0, 0)),
     "hips": ("root", (0, 0, 1.0)),
     "spine1": ("hips", (0, 0.01, 1.1)),

@@ -162,6 +162,5 @@ def test_the_pose_has_hip_and_feet_where_the_state_has_them(seed, scale):
     ]
     moved = world[:3, :3] @ (places[1] - places[0])
     assert (complex(*moved[:2]) / before.heading / size).real > 0.05
-    # At rest it is the animation's pose to the last bit.
-    for name in ("positions", "rotations", "scales"):
+    for name in ("positions", "rotations", "scales"):  # at rest it is the animation's pose to the last bit
         assert np.array_equal(getattr(figure.posed(body, pose, world, State()), name), getattr(pose, name))

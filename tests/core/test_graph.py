@@ -11,17 +11,7 @@ from core import quaternion
 from core.errors import RagdollError
 from core.motion import stack
 from core.motion.blend_space import Axis, BlendSpace1D, SpacePlayer
-from core.motion.graph import (
-    ANY,
-    ClipSource,
-    Condition,
-    Graph,
-    GraphInputs,
-    GraphPlayer,
-    SpaceSource,
-    State,
-    Transition,
-)
+from core.motion.graph import ClipSource, Condition, Graph, GraphInputs, GraphPlayer, SpaceSource, State, Transition
 from core.motion.stack import LocalPose, Rig
 
 SKELETON = human()
@@ -57,7 +47,7 @@ def locomotion(**changes):
         "states": [State("idle", IDLE), State("move", moving), State("jump", ClipSource(JUMP, mode="ONCE")),
                    State("hit", HIT)],
         "transitions": [
-            Transition(ANY, "hit", (Condition("hit"),), 0.0),
+            Transition("*", "hit", (Condition("hit"),), 0.0),
             Transition("hit", "idle", (Condition("time_in_state", ">=", 0.5), Condition("hit", "<")), 0.25),
             Transition("idle", "move", (Condition("speed", ">", 0.5),), 0.5),
             Transition("move", "idle", (Condition("speed", "<", 0.3),), 0.5),

@@ -79,13 +79,11 @@ def test_the_signs_of_every_human_joint():
     ):
         moved, most = at(name, end, axis, which)
         assert moved @ way > 0.0 and (degrees is None or most == pytest.approx(degrees, abs=1.0)), (name, which)
-    # Inversion (30) turns the sole inwards.
-    foot = found["foot.L"]
+    foot = found["foot.L"]  # inversion (30) turns the sole inwards
     wide = 1 if foot.limit_max[1] > -foot.limit_min[1] else -1
     assert _turned(foot, 1, 0.3 * wide, -UP) @ LEFT < 0.0
     assert sorted(np.degrees([foot.limit_max[1], -foot.limit_min[1]])) == pytest.approx([15.0, 30.0])
-    # Radial deviation (20) takes the hand to the thumb's side, which is in front.
-    own = found["hand.L"]
+    own = found["hand.L"]  # radial deviation (20) takes the hand to the thumb's side, which is in front
     narrow = 1 if own.limit_max[2] < -own.limit_min[2] else -1
     assert _turned(own, 2, 0.3 * narrow, own.rotation[:, 1]) @ AHEAD > own.rotation[:, 1] @ AHEAD
 

@@ -38,8 +38,7 @@ def test_triangle_has_the_angles_of_the_law_of_cosines(effector, pole, upper, lo
     # c^2 = a^2 + b^2 - 2 a b cos(gamma), gamma being the inner angle at the joint.
     gamma = np.arccos(np.clip((-joint) @ (end - joint) / (upper * lower), -1, 1))
     assert upper**2 + lower**2 - 2 * upper * lower * np.cos(gamma) == pytest.approx(distance**2, abs=1e-9)
-    # The joint is in the plane of root, effector and pole, on the pole's side.
-    forward = effector / distance
+    forward = effector / distance  # the joint is in the plane of root, effector and pole, on the pole's side
     beside = np.array(pole) - forward * (pole @ forward)
     if length(beside) > 1e-3:
         off = joint - forward * (joint @ forward)
@@ -122,7 +121,7 @@ def test_stretching_moves_the_joints_and_weight_is_between(connected):
     after, _ = entry.apply(body, body.bind, Inputs(target=goal, pole=(0.1, -2, 3.0)))
     moved = np.any(after.positions != body.bind.positions, axis=1)
     assert moved.any() != connected, "a bone at its parent's tail cannot be moved"
-    np.testing.assert_allclose(after.scales[[entry.upper_bone, entry.lower_bone, foot]].prod(axis=0), 1.0)
+    np.testing.assert_allclose(after.scales[list(entry.bones)].prod(axis=0), 1.0)
 
 
 def test_refusals_name_the_bones():
@@ -146,7 +145,7 @@ def bending(seed=None, table=HUMAN):
 
 def joints(body, ik, pose):
     places, _, _ = pose.model(body.skeleton)
-    return (places[..., bone, :] for bone in (ik.upper_bone, ik.lower_bone, ik.end_bone))
+    return (places[..., bone, :] for bone in ik.bones)
 
 
 @settings(max_examples=60, deadline=None)
@@ -171,7 +170,7 @@ def test_a_straight_limb_bends_to_the_same_side_whatever_noise_its_joints_have()
     sides = []
     for noise in (0.0, 1e-6, -1e-6):
         pose = body.bind.copy()
-        for bone in (ik.upper_bone, ik.lower_bone):
+        for bone in ik.bones[:2]:
             pose.rotations[bone] = quaternion.normalize(pose.rotations[bone] + noise)
         root, _joint, end = joints(body, ik, pose)
         result, _ = ik.apply(body, pose, Inputs(target=root + 0.8 * (end - root)))
@@ -266,8 +265,7 @@ def test_hocks_and_toes(seed, count, amount):
     distance = np.linalg.norm(foot - hip)
     if count > 2 and 2 * lengths.max() - lengths.sum() < distance < lengths.sum():
         check_planted(body, [leg], body.bind, result, 1e-4)
-    # A single segment points at where its foot stood.
-    new = result.model(body.skeleton)[0][leg.foot_bone]
+    new = result.model(body.skeleton)[0][leg.foot_bone]  # A single segment points at where its foot stood
     if count == 2:
         assert angle(new - hip, foot - hip) < 1e-6
 

@@ -141,11 +141,9 @@ def test_a_pose_beyond_its_limit_is_not_pulled_back_only_not_turned_further():
     head = body.index["head"]
     pose.rotations[head] = quaternion.multiply(pose.rotations[head], left)
     assert used(body, look, pose)[0] == pytest.approx(np.radians(50))
-    # Further left: stays where it is.
-    result, _, _ = aimed(body, look, pose, target_at(body, 90, 0, 1e6))
+    result, _, _ = aimed(body, look, pose, target_at(body, 90, 0, 1e6))  # further left: stays where it is
     assert quaternion.angle_between(result.rotations[head], pose.rotations[head]) < 1e-4
-    # Back to the middle it may turn.
-    _, error, _ = aimed(body, look, pose, target_at(body, 10, 0))
+    _, error, _ = aimed(body, look, pose, target_at(body, 10, 0))  # back to the middle it may turn
     assert error < EXACT
 
 
@@ -157,8 +155,7 @@ def test_about_up_alone_turns_about_up():
     result, _, _ = aimed(body, look, body.bind, eye + 3 * np.array([1, -1, 2.0]))
     turn = quaternion.multiply(result.model(body.skeleton)[1][hips], quaternion.conjugate(body.bind_rotations[hips]))
     np.testing.assert_allclose(quaternion.to_rotation_vector(turn), (0, 0, np.pi / 4), atol=1e-9)
-    # Straight above and below there is nothing to turn to.
-    for sign in (1, -1):
+    for sign in (1, -1):  # straight above and below there is nothing to turn to
         result, _, _ = aimed(body, look, body.bind, np.add(eye, (0, 0, 3.0 * sign)))
         np.testing.assert_allclose(result.rotations, body.bind.rotations, atol=1e-9)
 
@@ -222,8 +219,7 @@ def test_behind_the_side_is_kept(elevation):
     np.testing.assert_allclose(changes, (195.5, 164.5), atol=3)
     flips = np.flatnonzero(np.array(jumps) > np.radians(10))
     assert len(flips) == 2
-    # A target that trembles straight behind flips nothing.
-    for azimuth in (179.9, 180.1, 179.9, 180.1):
+    for azimuth in (179.9, 180.1, 179.9, 180.1):  # A target that trembles straight behind flips nothing
         before = state.side
         pose, state = look.apply(body, body.bind, Inputs(target=target_at(body, azimuth, elevation)), state)
         assert state.side == before
@@ -261,8 +257,7 @@ def test_comfort_spreads_before_the_limit():
     assert max(error, comfortable_error) < EXACT
     np.testing.assert_allclose(used(body, look, plain), np.radians([18, 0]), atol=1e-3)
     np.testing.assert_allclose(used(body, look, spread), np.radians([10, 8]), atol=1e-3)
-    # Beyond comfort everything is used.
-    assert aimed(body, look, body.bind, target_at(body, 55, 0, 1e6))[1] < EXACT
+    assert aimed(body, look, body.bind, target_at(body, 55, 0, 1e6))[1] < EXACT  # beyond comfort everything is used
 
 
 def test_smoothing_does_not_depend_on_the_frame_rate():
@@ -322,8 +317,7 @@ WEIGHTS = (
     ((OFF, (1.0, 1.0, 1.0)), {1.0: (0.5, 1.0), 1.5: (0.75, 0.5), 2.0: (1.0, 0.0)}),
     ((OFF, (1.0, 1.0, 1.0, False)), {1.0: (0.5, 1.0), 1.5: (0.25, 0.5), 2.0: (0.0, 0.0), 5.0: (0.0, 0.0)}),
     ((OFF, (2.0, 1.0, 1.0, False)), {2.0: (0.0, 1.0), 2.5: (0.5, 0.5), 3.0: (1.0, 0.0)}),
-    # Setting cancels one.
-    ((OFF, (1.0, 0.9)), {0.99: (0.505, 1.01), 1.0: (0.9, 0.0), 5.0: (0.9, 0.0)}),
+    ((OFF, (1.0, 0.9)), {0.99: (0.505, 1.01), 1.0: (0.9, 0.0), 5.0: (0.9, 0.0)}),  # setting cancels one
 )  # fmt: skip
 
 

@@ -35,8 +35,7 @@ def with_eyes(body):
 @pytest.mark.parametrize(("seed", "scale"), [(0, -1.0), (1, 0.01), (2, 1.0)])
 def test_human(seed, scale):
     rng = np.random.default_rng(seed)
-    # Facing anywhere, upright along Z or along Y.
-    turn = quaternion.from_axis_angle((0, 0, 1), rng.uniform(-3, 3))
+    turn = quaternion.from_axis_angle((0, 0, 1), rng.uniform(-3, 3))  # facing anywhere, upright along Z or along Y
     if seed == 1:
         turn = quaternion.multiply(quaternion.from_axis_angle((1, 0, 0), -np.pi / 2), turn)
     body = with_eyes(anatomies.human()).moved(turn, 1.7, (1, 2, 3))

@@ -126,8 +126,7 @@ def test_any_forest_keeps_its_parents_and_its_invariants(parents):
     count = len(parents)
     skeleton = Skeleton.from_parents([f"bone {i}" for i in range(count)], parents)
     assert len(skeleton) == count
-    # The same tree: each bone's parent by name is the one given.
-    for level_index, name in enumerate(skeleton.names):
+    for level_index, name in enumerate(skeleton.names):  # the same tree: each bone's parent by name is the one given
         given_parent = parents[int(name.split()[1])]
         found = skeleton.parents[level_index]
         assert (skeleton.names[found] if found >= 0 else "bone -1") == f"bone {given_parent}"

@@ -9,23 +9,13 @@ from core.errors import RagdollError
 from core.motion import stack
 from core.motion.blend_space import Axis, BlendSpace1D, SpacePlayer
 from core.motion.clip import LOCAL, MESH, interpolate, make_additive
-from core.motion.pose_layers import (
-    ADDITIVE_LOCAL,
-    ADDITIVE_MESH,
-    OVERRIDE,
-    Layer,
-    LayerInputs,
-    LayerStack,
-    blend_poses,
-    mask_from_bones,
-    mask_from_roles,
-)
+from core.motion.pose_layers import Layer, LayerInputs, LayerStack, blend_poses, mask_from_bones, mask_from_roles
 from core.motion.stack import Rig
 
 SKELETON = human()
 COUNT = len(SKELETON)
 RIG = Rig(SKELETON, random_pose(np.random.default_rng(0), (COUNT,), scaled=False))
-MODES = (OVERRIDE, ADDITIVE_LOCAL, ADDITIVE_MESH)
+MODES = ("OVERRIDE", "ADDITIVE_LOCAL", "ADDITIVE_MESH")
 
 
 def poses(seed):
@@ -63,12 +53,11 @@ def test_masks_of_a_half_blend_halfway():
         np.testing.assert_allclose(quaternion.angle_between(result.rotations, end.rotations), 0.5 * whole, atol=1e-9)
     np.testing.assert_allclose(result.positions, 0.5 * (below.positions + other.positions))
     np.testing.assert_allclose(result.scales, 0.5 * (below.scales + other.scales))
-    # The weight multiplies the mask.
-    quarter = layered(below, half, weights=[0.5])
+    quarter = layered(below, half, weights=[0.5])  # the weight multiplies the mask
     np.testing.assert_allclose(quaternion.angle_between(quarter.rotations, below.rotations), 0.25 * whole, atol=1e-9)
 
 
-@pytest.mark.parametrize(("mode", "space"), ((ADDITIVE_LOCAL, LOCAL), (ADDITIVE_MESH, MESH)))
+@pytest.mark.parametrize(("mode", "space"), (("ADDITIVE_LOCAL", LOCAL), ("ADDITIVE_MESH", MESH)))
 def test_whole_poses_are_added_as_their_difference_to_the_layer_s_base(mode, space):
     below, other, base = poses(5)
     made = Layer("Additive", holding(make_additive(SKELETON, other, base, space)), mode)
@@ -112,9 +101,9 @@ def test_a_wrong_layer_is_named_and_the_rest_goes_on():
         "must be within 0 and 1, got 1.5": (Layer("heavy", holding(other)), 1.5),
         'Action "Run" was deleted': (Layer("gone", deleted), 1.0),
         'not a number on bone "head"': (Layer("nan pose", holding(broken)), 1.0),
-        "needs a base pose": (Layer("baseless", holding(other), ADDITIVE_LOCAL), 1.0),
-        "additive in local space, the layer in mesh space": (Layer("space", difference, ADDITIVE_MESH), 1.0),
-        "cannot override": (Layer("additive", difference, OVERRIDE), 1.0),
+        "needs a base pose": (Layer("baseless", holding(other), "ADDITIVE_LOCAL"), 1.0),
+        "additive in local space, the layer in mesh space": (Layer("space", difference, "ADDITIVE_MESH"), 1.0),
+        "cannot override": (Layer("additive", difference, "OVERRIDE"), 1.0),
     }
     good = Layer("Good", holding(other))
     made = LayerStack([*(layer for layer, _weight in bad.values()), good], {})

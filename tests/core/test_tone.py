@@ -113,8 +113,7 @@ def test_tone_fades_to_a_tenth_half_a_second_after_the_trunk_has_touched():
     lies = trunk(clearance=-0.01)
     assert fallen(lies, 0.25).strength == pytest.approx(0.55, abs=0.01)
     assert fallen(lies, 0.5).strength == pytest.approx(tone.LEFT) == fallen(lies, 5.0).strength
-    # Nothing touched: from the latest moment on, unless it still falls.
-    still, falls = trunk(), trunk((0, 0, -3.0))
+    still, falls = trunk(), trunk((0, 0, -3.0))  # nothing touched: from the latest moment on, unless it still falls
     assert fallen(still, 0.6).strength > 0.99 and fallen(still, 1.2).strength == pytest.approx(tone.LEFT)
     assert fallen(falls, 3.0).strength == 1.0
     # Who tumbles on protects himself as long as that lasts; without reflexes he does not.

@@ -104,8 +104,7 @@ def test_the_animation_comes_to_where_the_body_lies(rest_turn, start_turn, place
     assert pelvis[2] == pytest.approx(start.pelvis[2] + rise)
     points = pose_space.moved(quaternion.rotate(start_turn, STANDING), matrix)
     assert transitions.heading(transitions.trunk(*points)) == pytest.approx(transitions.heading(rest), abs=1e-6)
-    # Rigid, about the vertical: the floor stays a floor.
-    assert matrix[:3, :3] @ UP == pytest.approx(UP)
+    assert matrix[:3, :3] @ UP == pytest.approx(UP)  # rigid, about the vertical: the floor stays a floor
     assert matrix[:3, :3] @ matrix[:3, :3].T == pytest.approx(np.eye(3))
 
 

@@ -1,9 +1,10 @@
 """Inside a real Blender that has the extension: what the tests of farms and of renders begin and end with.
 
-    blender --background --python shots.py -- farm | compare | renders FOLDER
+    blender --background --python shots.py -- farm | controls | compare | renders FOLDER [OPTION ...]
 
-farm: four shots in `shots`, their bakes by this very process in `local`. compare: these bakes with those in `out`, bit
-for bit. renders: `shot` has a live ragdoll that falls, in 20 frames; `broken` is the same and cannot be simulated.
+farm: four shots in `shots`, their bakes by this very process in `local`; controls: one of a generated Rigify human,
+with options of the bake. compare: these bakes with those in `out`, bit for bit. renders: `shot` has a live ragdoll that
+falls, in 20 frames; `broken` is the same and cannot be simulated.
 """
 
 import sys
@@ -11,9 +12,9 @@ from pathlib import Path
 
 import bpy
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "blender"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / place) for place in (".", "tests/blender")]
 
-import harness
+import harness  # noqa: E402
 
 harness.load_extension()
 
@@ -21,30 +22,42 @@ import renders as rendered  # noqa: E402
 import rigs  # noqa: E402
 from active_ragdoll.core.blender.physics import build  # noqa: E402
 from active_ragdoll.operators import command_line  # noqa: E402
+from demo.character import generate_rigify  # noqa: E402
 
 SHOTS = {"a": (1.0, 10), "b/a": (0.5, 12), "c": (0.2, 14), "d": (0.0, 16)}  # name: (weight, last frame)
 
 
+def _baked(folder: Path, name: str, obj, weight: float, bone: str, *chosen: str) -> None:
+    """Build a character that is hit, save it as a shot, and bake that."""
+    shot, local = (folder / kind / f"{name}.blend" for kind in ("shots", "local"))
+    for path in (shot, local):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    rigs.set_weights(obj, weight)
+    build.build(obj, bpy.context.scene, "MAIN" if chosen else "DEFORM")
+    hit = obj.active_ragdoll.hits.add()
+    hit.bone, hit.frame, hit.impulse = bone, 4, (0.0, 30.0, 5.0)
+    bpy.ops.wm.save_as_mainfile(filepath=str(shot))
+    assert command_line.run(["bake", str(shot), "--output", str(local), *chosen]) == 0
+
+
 def farm(folder: Path) -> None:
     for name, (weight, last) in SHOTS.items():
-        shot, local = (folder / kind / f"{name}.blend" for kind in ("shots", "local"))
-        for path in (shot, local):
-            path.parent.mkdir(parents=True, exist_ok=True)
-        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-        scene = bpy.context.scene
-        obj = rigs.swinging_human(scene, 1, last)
-        obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = weight
-        build.build(obj, scene)
-        hit = obj.active_ragdoll.hits.add()
-        hit.bone, hit.frame, hit.impulse = "spine", 4, (0.0, 30.0, 5.0)
-        bpy.ops.wm.save_as_mainfile(filepath=str(shot))
-        assert command_line.run(["bake", str(shot), "--output", str(local)]) == 0
+        _baked(folder, name, rigs.swinging_human(rigs.empty_file(), 1, last), weight, "spine")
+
+
+def controls(folder: Path, *chosen: str) -> None:
+    scene = rigs.empty_file()
+    metarig = rigs.metarig(scene, "human")
+    obj = generate_rigify(metarig)
+    bpy.data.objects.remove(metarig)
+    rigs.set_range(scene, 1, 8)
+    _baked(folder, "rigify", obj, 0.5, "DEF-spine.003", *chosen)
 
 
 def compare(folder: Path) -> None:
-    for name in SHOTS:
-        found, local = (rigs.baked_keys(folder / kind / f"{name}.blend") for kind in ("out", "local"))
-        assert found == local != {}, name
+    for local in (folder / "local").rglob("*.blend"):
+        found, own = (rigs.baked_keys(folder / kind / local.relative_to(folder / "local")) for kind in ("out", "local"))
+        assert found == own != {}, local
 
 
 def renders(folder: Path) -> None:
@@ -67,5 +80,5 @@ def renders(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    verb, place = sys.argv[sys.argv.index("--") + 1 :]
-    {"farm": farm, "compare": compare, "renders": renders}[verb](Path(place))
+    verb, place, *options = sys.argv[sys.argv.index("--") + 1 :]
+    {"farm": farm, "controls": controls, "compare": compare, "renders": renders}[verb](Path(place), *options)

@@ -18,11 +18,10 @@ NAMES = ("a", "b/a", "c", "d")
 class Job:
     """A job in a folder, and the command that runs it."""
 
-    def __init__(self, folder: Path, blender) -> None:
+    def __init__(self, folder: Path, blender, *chosen: str) -> None:
         self.output = folder / "out"
-        shots = [folder / "shots" / f"{name}.blend" for name in (*NAMES, "broken")]
-        shots[-1].write_text("no file of Blender's")
-        done = blender("--background", "--command", "active_ragdoll", "farm", *shots, "--output", self.output)
+        shots = sorted((folder / "shots").rglob("*.blend"))
+        done = blender("--background", "--command", "active_ragdoll", "farm", *shots, "--output", self.output, *chosen)
         assert done.returncode == 0, done.stdout
         # The specification takes one program as a command.
         program = folder / "blender"
@@ -49,6 +48,7 @@ def job(tmp_path_factory, script, blender) -> Job:
     """Four shots and a broken one."""
     folder = tmp_path_factory.mktemp("farm")
     script("shots.py", "farm", folder)
+    (folder / "shots" / "wrong.blend").write_text("no file of Blender's")
     return Job(folder, blender)
 
 
@@ -68,7 +68,7 @@ def test_killed_half_way_and_started_again_it_finishes_what_is_missing(job, scri
     before = (job.output / "a.blend").stat().st_mtime_ns
     code, said = job.finish("Simulate")
     assert code != 0, "one shot is broken"
-    assert re.findall(r"openjd_fail: (\S+?\.blend)", said) == ["broken.blend"]
+    assert re.findall(r"openjd_fail: (\S+?\.blend)", said) == ["wrong.blend"]
     assert "openjd_status: a.blend is done already" in said and "openjd_progress: 100" in said
     assert (job.output / "a.blend").stat().st_mtime_ns == before
     script("shots.py", "compare", job.output.parent)
@@ -78,3 +78,14 @@ def test_the_report_step_tells_of_all(job):
     code, said = job.finish("Report")
     assert code == 0, said
     assert set(json.loads((job.output / "report.json").read_text())["shots"]) == set(NAMES)
+
+
+def test_a_generated_rig_is_baked_to_its_controls_in_a_layer(tmp_path, script, blender):
+    chosen = ["--to", "controls", "--limbs", "ik", "--keyed-bones", "simulated", "--destination", "layer"]
+    script("shots.py", "controls", tmp_path, *chosen)
+    job = Job(tmp_path, blender, *chosen)
+    code, said = job.finish("Simulate")
+    assert code == 0, said
+    script("shots.py", "compare", tmp_path)
+    (figures,) = json.loads((job.output / "rigify.json").read_text())["characters"].values()
+    assert figures["bake_deviation"] < 0.02 and figures["controls"]["DEF-forearm.L"]["control"] == "hand_ik.L"

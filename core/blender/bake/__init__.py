@@ -4,12 +4,13 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
+import bpy
 import numpy as np
 
 from ... import keyframes
 from ...errors import RagdollError
 from ..physics import source
-from ..rig import armature
+from ..rig import armature, skinning
 from ..rig.action_channels import curves_of, playing, rotation_property
 from ..rig.armature import pose_matrices, refuse_baked
 from ..runtime import STATE
@@ -21,6 +22,12 @@ ALL, SIMULATED, SELECTED = "ALL", "SIMULATED", "SELECTED"
 RANGE, ACTIVE = "RANGE", "ACTIVE"
 DEFORM, CONTROLS, AUTO = "DEFORM", "CONTROLS", "AUTO"
 FIGURES, LISTED = ("mean_deg", "mean_mm", "worst_deg", "worst_mm"), 5  # of a bone's report; bones in a list
+NOTES = {  # on bones of which a report says so, or what it says
+    "loose": "No control of their own have {0}",
+    "locked": "The controls {0} cannot be moved, as where their location is locked: they only turn what they carry",
+    "kept": "Inverse kinematics cannot lead {0} exactly: their limbs are keyed in FK",
+    "reversed": "The rig has {0} the other way round: they are turned, not placed",
+}
 ASTRAY = 0.01  # of a character's height: controls that miss the motion by more are left alone, unless asked for
 MOST = 2.0 / 3.0  # a share of the bodies: from there on a rig's controls carry them
 
@@ -43,7 +50,7 @@ class Choice:
 def bake_frames(
     obj, scene, first: int | None = None, last: int | None = None, choice: Choice = Choice()
 ) -> Iterator[int]:
-    """Bake a character, yielding each frame while the scene stands at it.
+    """Bake a character, yielding each frame while the scene stands at it, and again when controls are found for it.
 
     Frames come from the baked cache when it is up to date, else from a new simulation of the shot. When all are
     done the new action is assigned, the old one kept, and the ragdoll muted. Stopping early changes nothing.
@@ -65,6 +72,7 @@ def bake_frames(
     names = _names(obj, choice.bones)  # what the stack touches is known afterwards
     if choice.frames == ACTIVE:
         recorder.keep(_acting(obj, scene, recorder))
+    _tell_of_others(obj)
     carried = _carrying(obj, names, choice, recorder.numbers[0])
     as_shown = recorder.poses, recorder.worlds
     try:
@@ -243,6 +251,15 @@ def _controls(
         return controls.Controls(obj, simulated, rows, limbs, exact, frame)
 
 
+def _tell_of_others(obj) -> None:
+    """Tell of meshes that other armatures deform too."""
+    for mesh in skinning.skinned_meshes(obj):
+        for other in armature.armatures(bpy.data.objects):
+            if other != obj and skinning.is_deformed_by(other, mesh):
+                text = f"'{mesh.name}' is deformed by '{other.name}' too, whose motion is not baked with this"
+                STATE.warn(obj.name, text)
+
+
 def _check_constraints(obj) -> None:
     """Tell of constraints whose bone is gone, and let Blender find them broken, as it has in copies of the rig.
 
@@ -302,11 +319,13 @@ def _carried(carried: controls.Controls, off: np.ndarray, height: float) -> dict
     """
     off = off * (np.degrees(1.0), 1e3 * height / carried.height)
     figures = np.concatenate([off.mean(axis=0), off.max(axis=0)], axis=1).tolist()  # as FIGURES names them
-    return {
-        name: dict(zip(FIGURES, figures[body]), control=carried.control_of.get(body))
-        | {"kept": body in carried.kept, "reversed": bool(carried.reversed[body])}
-        for body, name in enumerate(carried.bones)
-    }
+    result = {}
+    for body, name in enumerate(carried.bones):
+        control = carried.control_of.get(body)
+        locked = control if carried.parents[body] < 0 and not carried.keyed.get(control, True) else ""
+        kinds = {"loose": control is None, "kept": body in carried.kept, "reversed": bool(carried.reversed[body])}
+        result[name] = dict(zip(FIGURES, figures[body]), control=control, locked=locked, **kinds)
+    return result
 
 
 def controls_of(obj) -> dict:
@@ -331,12 +350,10 @@ def notes_on(carried: dict) -> list[str]:
     worst = {key: max(carried, key=lambda name: carried[name][key]) for key in ("worst_mm", "worst_deg")}
     mm, deg = (f"{carried[name][key]:.3g} {key[6:]} ('{name}')" for key, name in worst.items())
     notes = [f"The controls give the motion within {mm} and {deg}"]
-    if loose := [f"'{name}'" for name, of_one in carried.items() if of_one["control"] is None]:
-        notes.append(f"No control of their own have {', '.join(loose)}")
-    if kept := [f"'{name}'" for name, of_one in carried.items() if of_one.get("kept")]:
-        notes.append(f"Inverse kinematics cannot lead {', '.join(kept)} exactly: their limbs are keyed in FK")
-    if turned := [f"'{name}'" for name, of_one in carried.items() if of_one.get("reversed")]:
-        notes.append(f"The rig has {', '.join(turned)} the other way round: they are turned, not placed")
+    for kind, text in NOTES.items():
+        found = [(name, of_one.get(kind)) for name, of_one in carried.items()]
+        if named := [f"'{name if said is True else said}'" for name, said in found if said]:
+            notes.append(text.format(", ".join(named)))
     return notes
 
 

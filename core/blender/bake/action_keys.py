@@ -316,9 +316,7 @@ def write_poses(
 
 def _angle(mode: str) -> keyframes.Deviation:
     """The angle between rotations that are given as channels of a mode."""
-    return lambda line, samples: keyframes.quaternion_angle(
-        keyframes.rotations(mode, line), keyframes.rotations(mode, samples)
-    )
+    return lambda *both: quaternion.angle_between(*(keyframes.rotations(mode, channels) for channels in both))
 
 
 def _added(mode: str, values: NDArray, under: NDArray) -> NDArray:

@@ -85,7 +85,7 @@ def plain_parents(obj, root: str | None = None) -> dict:
     """
     bones = obj.data.bones
     carrying = {mesh.parent_bone for mesh in _carried(obj)} | {root}
-    flags = armature.deforming(obj, None, None) | [bone.name in carrying for bone in bones]
+    flags = armature.deforming(obj, None) | [bone.name in carrying for bone in bones]
     kept = [bone.name for bone, flag in zip(bones, flags, strict=True) if flag]
     if not kept:
         raise RagdollError(f"No bone of '{obj.name}' deforms: mark some as deforming")

@@ -173,7 +173,7 @@ def plan_of(obj, scene, bones, *, uneven: bool = False) -> tuple:
         asked_for = armature.selected(obj) if bones == "SELECTED" else np.full(len(pose.names), bones == "ALL")
     skin = read_skin(obj, pose, to_world, armature.prop_bones(obj, anatomy, asked_for))
     vertices = None if skin is None else skin.of_bones()
-    deform = armature.deforming(obj, pose, vertices)
+    deform = armature.deforming(obj, vertices)
     grounded = _grounded(pose, deform, vertices, anatomy)
     deform &= ~grounded
     candidates = asked_for if isinstance(bones, np.ndarray) or bones in ("SELECTED", "ALL") else deform
@@ -432,7 +432,10 @@ def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
     if settings.target_armature is None:
         # What the rig's constraints give is taken from the source, relative to the parent: a limb goes where its parent
         # does, which the bodies lead.
+        # So do the bones between and above: what is posed by hand or by another action later reaches the source alone.
+        above = {other.name for name in simulated + held for other in obj.pose.bones[name].parent_recursive}
         given = held + [name for name in simulated if any(map(_leads, obj.pose.bones[name].constraints))]
+        given += sorted(above.difference(simulated, held))
         for name in given:
             for constraint in physics.pose.bones[name].constraints:
                 constraint.mute = True

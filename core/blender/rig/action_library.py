@@ -12,7 +12,7 @@ import numpy as np
 from ... import pose as pose_space
 from ...anatomy import roles
 from ...errors import RagdollError, listed
-from ...motion.clip import Clip, contact_markers, make_additive
+from ...motion.clip import Clip, contact_markers, make_additive, stack
 from ...motion.look_at.chain import upright_axes
 from ...motion.stack import LocalPose
 from ..runtime import STATE
@@ -60,8 +60,7 @@ class Library:
 
     def plays_as(self, other: Library) -> bool:
         """Whether another library of the character has the same samples, so no action was edited in between."""
-        same = len(self._sampled) == len(other._sampled) and self.fps == other.fps
-        return same and all(a is b for a, b in zip(self._sampled, other._sampled, strict=True))
+        return self.fps == other.fps and [*map(id, self._sampled)] == [*map(id, other._sampled)]
 
     def clip(self, choice, frame: float | None = None, *, cycle: bool = False) -> Clip:
         """The clip of an `ActionChoice`.
@@ -116,9 +115,7 @@ class Library:
 
     def one_frame(self, choice, frame: float) -> Clip:
         """A frame of an action as a clip of one pose; Raises as `clip`."""
-        pose = self.pose(choice, frame)
-        single = LocalPose(pose.positions[None], pose.rotations[None], pose.scales[None])
-        return replace(self.clip(choice), poses=single, start_frame=frame, markers=())
+        return replace(self.clip(choice), poses=stack([self.pose(choice, frame)]), start_frame=frame, markers=())
 
     def base(self, choice) -> LocalPose:
         """The base pose [n] of a `BasePose` that is also an `ActionChoice`; Raises as `clip`."""

@@ -12,7 +12,7 @@ from ... import quaternion
 from ...anatomy.recognise import recognise
 from ...anatomy.roles import ARM, CREATURE, HELPER, LEG, TRUNK, Anatomy
 from ...errors import RagdollError
-from ...pose import moved
+from ...pose import compose_matrices, moved
 from ...skeleton import path_to_root
 
 ENOUGH = 10  # main bones: with so many a human or an animal is recognised for good
@@ -68,14 +68,9 @@ def converted(bone: bpy.types.Bone, matrix, parent=None, *, invert: bool = False
         parent: the parent's matrix in armature space; None at roots.
         invert: the basis matrix from that in armature space instead.
     """
-    known = {}
-    if parent is not None:
-        known = {"parent_matrix": _matrix_of(parent), "parent_matrix_local": bone.parent.matrix_local}
-    return np.array(bone.convert_local_to_pose(_matrix_of(matrix), bone.matrix_local, invert=invert, **known))
-
-
-def _matrix_of(matrix) -> Matrix:
-    return matrix if isinstance(matrix, Matrix) else Matrix(matrix.tolist())
+    matrix, above = (m if m is None or isinstance(m, Matrix) else Matrix(m.tolist()) for m in (matrix, parent))
+    known = {} if above is None else {"parent_matrix": above, "parent_matrix_local": bone.parent.matrix_local}
+    return np.array(bone.convert_local_to_pose(matrix, bone.matrix_local, invert=invert, **known))
 
 
 def bind_joints(obj: bpy.types.Object) -> tuple[np.ndarray, np.ndarray]:
@@ -91,9 +86,7 @@ def bind_joints(obj: bpy.types.Object) -> tuple[np.ndarray, np.ndarray]:
     ways = np.array([own.bind_location for own in kept], dtype=float).reshape(-1, 3)
     if not (ways.any() or (turns != (1.0, 0.0, 0.0, 0.0)).any()):
         return rest, values_of(bones, "tail_local", 3).astype(float)
-    basis = np.tile(np.eye(4), (len(rest), 1, 1))
-    basis[:, :3, :3], basis[:, :3, 3] = quaternion.to_matrix(quaternion.normalize(turns)), ways
-    local = rest @ basis
+    local = rest @ compose_matrices(ways, quaternion.normalize(turns))
     for i, parent in enumerate(bone_parents(obj)):
         if parent >= 0:
             local[i] = local[parent] @ np.linalg.solve(rest[parent], local[i])
@@ -206,7 +199,7 @@ def is_evenly_scaled(obj) -> bool:
     return size.max() - size.min() <= UNIFORM_TOLERANCE * size.max()
 
 
-def deforming(obj, pose: BindPose, vertices: list | None) -> np.ndarray:
+def deforming(obj, vertices: list | None) -> np.ndarray:
     """Which bones [n] deform: those that dominate vertices; without a skinned mesh, those marked so."""
     flags = np.array([bone.use_deform for bone in obj.data.bones], dtype=bool)
     if vertices is None:

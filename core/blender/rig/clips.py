@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 
 import bpy
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ... import keyframes, quaternion
 from ... import pose as pose_space
@@ -89,9 +89,7 @@ def sample_action(
     if not moved:
         listed = ", ".join(f'"{bone}"' for bone in missing[:5])
         raise RagdollError(f"Action \"{action.name}\" animates no bone of '{obj.name}'; it has {listed or 'no bones'}")
-    if frames is None:
-        frames = _own_frames(action, curves, cycle)
-    frames = np.asarray(frames, dtype=np.float64)
+    frames = np.asarray(_own_frames(action, curves, cycle) if frames is None else frames, dtype=np.float64)
     if frames.ndim != 1 or len(frames) == 0:
         raise RagdollError(f'Action "{action.name}" needs frames to be sampled at, got {list(frames.shape)}')
     local = _local(obj, rest, *_channels(places, rest, frames))
@@ -112,11 +110,12 @@ def scene_fps(scene: bpy.types.Scene) -> float:
     return scene.render.fps / scene.render.fps_base
 
 
-def object_matrices(action: bpy.types.Action, obj: bpy.types.Object, frames: ArrayLike, slot=None) -> NDArray:
-    """World matrices [f, 4, 4] that an action's channels of the object itself give it; channels that it lacks stand as
-    they are now. The object's parent and constraints count as they are now too."""
+def object_matrices(action: bpy.types.Action, obj: bpy.types.Object, frames: NDArray, slot=None) -> NDArray:
+    """World matrices [f, 4, 4] that an action's channels of the object itself give it at frames [f].
+
+    Channels that it lacks, the object's parent and constraints stand as they are now.
+    """
     slot = slot_of(action, obj) if slot is None else slot
-    frames = np.asarray(frames, dtype=np.float64)
     turned = rotation_property(obj.rotation_mode)
     names = ("location", "scale", turned)
     values = {name: np.tile(np.array(getattr(obj, name), dtype=float), (len(frames), 1)) for name in names}
@@ -307,7 +306,8 @@ class ClipCache:
         slot = slot_of(action, obj) if slot is None else slot
         fps = scene_fps(bpy.context.scene) if fps is None else fps
         key = (action_id, slot.handle if slot is not None else 0, obj.session_uid, fps, cycle)
-        size = _size(action, obj, slot)
+        curves, modes = curves_of(action, slot), tuple(bone.rotation_mode for bone in obj.pose.bones)
+        size = len(curves), sum(len(curve.keyframe_points) for curve in curves), action.name, modes
         kept = self._entries.get(key)
         if kept is not None and kept.size == size:
             return kept.clip
@@ -343,9 +343,3 @@ def _same(a: Clip, b: Clip) -> bool:
     rest = (field.name for field in fields(Clip) if field.name != "poses")
     pairs = zip(vars(a.poses).values(), vars(b.poses).values(), strict=True)
     return all(getattr(a, name) == getattr(b, name) for name in rest) and all(np.array_equal(*pair) for pair in pairs)
-
-
-def _size(action: bpy.types.Action, obj: bpy.types.Object, slot) -> tuple:
-    curves = curves_of(action, slot)
-    modes = tuple(bone.rotation_mode for bone in obj.pose.bones)
-    return len(curves), sum(len(curve.keyframe_points) for curve in curves), action.name, modes

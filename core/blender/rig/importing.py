@@ -1,5 +1,6 @@
 """Opening a .blend, importing a character from another format, and finding the armature's action."""
 
+from itertools import takewhile
 from pathlib import Path
 
 import addon_utils
@@ -92,8 +93,8 @@ def _import_bvh(path: Path) -> None:
     if reach == 0.0:
         raise RagdollError(f"{path.name}: not a BVH skeleton")
     # a skeleton in bind pose is taller than deep; Y is up in most files
-    depth_and_height = np.ptp(joints, axis=0)[1:]
-    z_up = depth_and_height[1] > 2.0 * depth_and_height[0]
+    _width, depth, height = np.ptp(joints, axis=0)
+    z_up = height > 2.0 * depth
     bpy.ops.import_anim.bvh(
         filepath=str(path),
         global_scale=min(_BVH_UNITS, key=lambda unit: max(reach * unit, 1.0 / (reach * unit))),
@@ -111,21 +112,16 @@ def _bvh_rest_joints(path: Path) -> np.ndarray:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
         raise RagdollError(f"{path.name}: {error.strerror}") from error
-    for line in lines:
-        words = line.split()
-        if not words:
-            continue
-        if words[0] == "MOTION":
-            break
-        if words[0] == "{":
+    for word, *values in takewhile(lambda words: words[0] != "MOTION", filter(None, map(str.split, lines))):
+        if word == "{":
             stack.append(offset)
-        elif words[0] == "}" and stack:
+        elif word == "}" and stack:
             offset = stack.pop()
-        elif words[0] == "OFFSET" and len(words) == 4 and len(stack) > 1:
+        elif word == "OFFSET" and len(values) == 3 and len(stack) > 1:
             try:
-                offset = tuple(a + float(b) for a, b in zip(stack[-1], words[1:], strict=True))
+                offset = tuple(a + float(b) for a, b in zip(stack[-1], values, strict=True))
             except ValueError as error:
-                raise RagdollError(f"{path.name}: not a number in {line.strip()!r}") from error
+                raise RagdollError(f"{path.name}: not a number in {' '.join([word, *values])!r}") from error
             joints.append(offset)
     return np.array(joints)
 

@@ -89,7 +89,10 @@ def read_skin(obj, pose, world: np.ndarray, props: np.ndarray) -> Skin | None:
     inverse_world = np.linalg.inv(np.array(obj.matrix_world))
     for mesh in meshes:
         to_world = world @ inverse_world @ np.array(mesh.matrix_world)
-        with _evaluated(mesh, _before_armature(mesh, obj)) as (data, points):
+        # Its armature modifier gets the result of those before; without one the parent deforms the mesh first of all.
+        own = any(m.type == "ARMATURE" and m.object == obj for m in mesh.modifiers)
+        before = takewhile(lambda m: m.type != "ARMATURE", mesh.modifiers if own else ())
+        with _evaluated(mesh, before) as (data, points):
             rows = [pose.row.get(group.name, -1) for group in mesh.vertex_groups]
             vertex, bone, weight = _elements(data, np.array(rows, dtype=int))
             points = moved(points, to_world)
@@ -99,8 +102,7 @@ def read_skin(obj, pose, world: np.ndarray, props: np.ndarray) -> Skin | None:
             found.append((points, vertex + offset, bone, weight, edges))
         offset += len(points)
     for mesh, bone, place in carried:
-        shown = [m for m in mesh.modifiers if m.show_viewport and m.type not in _SMOOTHING]
-        with _evaluated(mesh, shown) as (data, points):
+        with _evaluated(mesh, mesh.modifiers) as (data, points):
             own = np.arange(len(points)) + offset, np.full(len(points), bone), np.ones(len(points))
             edges = values_of(data.edges, "vertices", 2, dtype=np.int32) + offset
             found.append((moved(points, place), *own, edges))
@@ -111,13 +113,10 @@ def read_skin(obj, pose, world: np.ndarray, props: np.ndarray) -> Skin | None:
 
 def _elements(data, rows):
     """Vertex, bone and weight of each entry [e] of the vertex groups; `rows` gives the bone of a group, -1 for none."""
-    counts = [len(vertex.groups) for vertex in data.vertices]
-    flat = [value for vertex in data.vertices for e in vertex.groups for value in (e.group, e.weight)]
-    group, weight = np.array(flat, dtype=float).reshape(-1, 2).T
-    group = group.astype(int)
-    vertex = np.repeat(np.arange(len(counts)), counts)
-    known = (group >= 0) & (group < len(rows))
-    bone = np.where(known, rows[np.where(known, group, 0)] if len(rows) else -1, -1)
+    flat = [value for i, v in enumerate(data.vertices) for e in v.groups for value in (i, e.group, e.weight)]
+    vertex, group, weight = np.array(flat, dtype=float).reshape(-1, 3).T
+    vertex, group = vertex.astype(int), group.astype(int)
+    bone = np.append(rows, -1)[np.where((group >= 0) & (group < len(rows)), group, -1)]
     good = (bone >= 0) & np.isfinite(weight) & (weight > 0.0)
     return vertex[good], bone[good], weight[good]
 
@@ -148,24 +147,16 @@ def _posed(points, vertex, bone, weight, ways) -> np.ndarray:
     return result
 
 
-def _before_armature(mesh, armature) -> list:
-    """The modifiers whose result the armature's modifier gets."""
-    before = list(takewhile(lambda modifier: modifier.type != "ARMATURE", mesh.modifiers))
-    # Without an armature modifier the parent deforms the mesh, before all modifiers.
-    deformed_later = any(m.type == "ARMATURE" and m.object == armature for m in mesh.modifiers)
-    return [m for m in before if deformed_later and m.show_viewport and m.type not in _SMOOTHING]
-
-
 @contextlib.contextmanager
 def _evaluated(mesh, modifiers):
     """The mesh data and its vertices [v, 3] with these of its modifiers, evaluated in a scene that lasts meanwhile."""
-    if not modifiers:
+    kept = {m.name for m in modifiers if m.show_viewport and m.type not in _SMOOTHING}
+    if not kept:
         yield mesh.data, _points_of(mesh.data)
         return
     copy = mesh.copy()
     scene = bpy.data.scenes.new(".Ragdoll Meshes")
     try:
-        kept = {modifier.name for modifier in modifiers}
         for modifier in list(copy.modifiers):
             if modifier.name not in kept:
                 copy.modifiers.remove(modifier)

@@ -204,22 +204,14 @@ def declare_in(part: type, made: dict) -> None:
 @cache
 def declarations(kind: type, /) -> dict[str, Declared]:
     """What the declarations of a property group say, given its class, by name, those of its bases first."""
-    found = {}
-    for base in reversed(kind.__mro__):
-        for name, made in inspect.get_annotations(base).items():
-            if id(made) in _declared:
-                found[name] = _declared[id(made)][1]
-    return found
+    made = (pair for base in reversed(kind.__mro__) for pair in inspect.get_annotations(base).items())
+    return {name: _declared[id(own)][1] for name, own in made if id(own) in _declared}
 
 
 @cache
 def names(kind: type, /, **wanted) -> tuple[str, ...]:
     """Names of the properties of a group whose declarations say what is wanted, as in `kind=RECORD`."""
-    return tuple(
-        name
-        for name, said in declarations(kind).items()
-        if all(getattr(said, key) == value for key, value in wanted.items())
-    )
+    return tuple(name for name, said in declarations(kind).items() if wanted.items() <= vars(said).items())
 
 
 def walk(group) -> Iterator[tuple]:

@@ -160,10 +160,6 @@ def remembers(what: str, name: str, armature: str = ""):
     return chosen
 
 
-def _is_armature(_self, obj) -> bool:
-    return obj.type == "ARMATURE"
-
-
 number = partial(declare.number, precision=3, needs=POSES)
 share = partial(declare.share, precision=3, needs=STACK_VALUE, keyed=True)
 choice = partial(declare.choice, needs=POSES)
@@ -172,6 +168,7 @@ flag = partial(declare.flag, needs=POSES)
 whole = partial(declare.whole, needs=POSES)
 items = partial(declare.items, needs=POSES)
 an_object = partial(declare.block, needs=POSES)
+an_armature = partial(an_object, poll=lambda _self, obj: obj.type == "ARMATURE")
 an_action = partial(declare.block, type=bpy.types.Action, needs=POSES)
 
 
@@ -204,9 +201,9 @@ class ActionChoice:
     action_name: record(str, of=CHOSEN)
     slot: text("Slot", "Slot of the action (Blender 4.4 and later); empty: the one that fits")
     slot_choice: slots("slot", "action")
-    armature: an_object("Made For", "Armature of the same bones that the action was made for, where its rest pose is "
+    armature: an_armature("Made For", "Armature of the same bones that the action was made for, where its rest pose is "
         "another: what each bone does relative to its parent is taken over. Empty: the character's own rest pose "
-        "counts", poll=_is_armature, update=remembers("armature", "armature_name"))
+        "counts", update=remembers("armature", "armature_name"))
     armature_name: record(str, of=CHOSEN)
     object_motion: flag("Object Motion", "Root bones also take over how the action moves the armature object it was "
         "made for, from where the character's object stands")
@@ -227,6 +224,6 @@ class BasePose:
     base_action: an_action("Base Action", "Action that the base pose is a frame of",
         update=remembers("base_action", "base_action_name", "base_armature"))
     base_action_name: record(str, of=CHOSEN)
-    base_armature: an_object("Base Made For", "Armature that the base action was made for", poll=_is_armature)
+    base_armature: an_armature("Base Made For", "Armature that the base action was made for")
     base_slot: text("Slot", "Slot of the base action; empty: the one that fits")
     base_slot_choice: slots("base_slot", "base_action")

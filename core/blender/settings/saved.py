@@ -114,7 +114,8 @@ def bring_up(owners=None) -> None:
     owners = _owners() if owners is None else list(owners)
     for i, step in enumerate(STEPS):
         for owner in owners:
-            if _version(owner) <= i:
+            # A library override may have its version from its library; the steps do nothing where nothing is old.
+            if owner.override_library is not None or owner.active_ragdoll.version <= i:
                 step(owner)
     note_version(owners)
 
@@ -131,15 +132,10 @@ def note_version(owners=None) -> None:
             owner.active_ragdoll.version = CURRENT
 
 
-def _version(owner) -> int:
-    """A library override may have its version from its library; the steps do nothing where nothing is old."""
-    return owner.active_ragdoll.version if owner.override_library is None else 0
-
-
 def mend_texts() -> None:
     """Take away texts that are none, as a damaged file may hold: reading such a one raises UnicodeDecodeError."""
     bones = [bone for obj in bpy.data.objects if obj.pose and obj.library is None for bone in obj.pose.bones]
-    for owner in (*_owners(), *_with_settings((*bpy.data.collections, *bones))):
+    for owner in _owners(*bpy.data.collections, *bones):
         for group, name, _said in walk(owner.active_ragdoll):
             try:
                 getattr(group, name)
@@ -148,12 +144,9 @@ def mend_texts() -> None:
                 print(f"Active Ragdoll: '{name}' of '{owner.name}' is damaged, and taken away")
 
 
-def _owners() -> list:
-    """Characters and scenes of the file itself that have any of our settings."""
-    return _with_settings((*bpy.data.objects, *bpy.data.scenes))
-
-
-def _with_settings(owners) -> list:
+def _owners(*others) -> list:
+    """Characters, scenes and others of the file itself that have any of our settings."""
+    owners = (*bpy.data.objects, *bpy.data.scenes, *others)
     return [owner for owner in owners if owner.id_data.library is None and owner.is_property_set(GROUP)]
 
 
@@ -221,12 +214,9 @@ def _resolved(value):
 
 def _of_character(obj, reference) -> dict | None:
     others = reference.pose.bones if reference.pose is not None else {}
-    bones = {}
-    for bone in obj.pose.bones:
-        other = others.get(bone.name)
-        bones[bone.name] = _values(bone.active_ragdoll, None if other is None else other.active_ragdoll)
-    own = _values(obj.active_ragdoll, reference.active_ragdoll)
-    kept = {"object": own, "bones": {name: values for name, values in bones.items() if values}}
+    pairs = ((bone, getattr(others.get(bone.name), "active_ragdoll", None)) for bone in obj.pose.bones)
+    bones = {bone.name: values for bone, other in pairs if (values := _values(bone.active_ragdoll, other))}
+    kept = {"object": _values(obj.active_ragdoll, reference.active_ragdoll), "bones": bones}
     return kept if any(kept.values()) else None
 
 
@@ -263,7 +253,7 @@ def _value(group, prop):
 def _set_group(group, values: dict) -> None:
     for name, value in values.items():
         prop = group.bl_rna.properties.get(name)
-        if prop is None or (prop.is_readonly and prop.type not in ("COLLECTION", "POINTER")):
+        if prop is None or (prop.is_readonly and prop.type != "COLLECTION" and not isinstance(value, dict)):
             continue  # from another version
         if prop.type == "COLLECTION":
             items = getattr(group, name)
@@ -273,11 +263,10 @@ def _set_group(group, values: dict) -> None:
                 for own in _values(item).keys() - each.keys():
                     item.property_unset(own)
                 _set_group(item, each)
-        elif prop.type == "POINTER" and not isinstance(value, list) and value is not None:
+        elif isinstance(value, dict):
             _set_group(getattr(group, name), value)
         elif prop.type == "POINTER":
-            if not prop.is_readonly:
-                setattr(group, name, None if value is None else _block(*value))
+            setattr(group, name, None if value is None else _block(*value))
         else:
             setattr(group, name, set(value) if prop.type == "ENUM" and prop.is_enum_flag else value)
 

@@ -9,8 +9,7 @@ from mathutils.geometry import delaunay_2d_cdt
 
 from ... import quaternion
 from ...errors import RagdollError
-from ...motion import blend_space
-from ...motion.blend_space import Axis, BlendSpace1D, BlendSpace2D, SpacePlayer
+from ...motion.blend_space import Axis, BlendSpace1D, BlendSpace2D, SpacePlayer, check_aim, ground_direction, yaw_pitch
 from ...motion.clip import MARKERS
 from ...motion.stack import point_to_model
 from ..rig.action_library import Library, fingerprint
@@ -118,19 +117,19 @@ class Spaces:
 
         Raises RagdollError: there is none of that name, or it cannot be made; names the space.
         """
-        found = [i for i, space in enumerate(self._obj.active_ragdoll.blend_spaces) if space.name == name]
+        spaces = self._obj.active_ragdoll.blend_spaces
+        index = spaces.find(name)
         if not name:
             raise RagdollError("no blend space is chosen")
-        if not found:
+        if index < 0:
             raise RagdollError(f'there is no blend space "{name}"')
         key = f"{name} (aim)" if aim else name
         if key not in self.players:
             try:
-                self.players[key] = self._make(self._obj.active_ragdoll.blend_spaces[found[0]], aim)
-                self.inputs[key] = SpaceInputs(self._obj, found[0], self._library)
+                made = self._make(spaces[index], aim), SpaceInputs(self._obj, index, self._library)
             except RagdollError as error:
-                self.players.pop(key, None)
                 raise RagdollError(f'blend space "{name}": {error}') from error
+            self.players[key], self.inputs[key] = made
         return key, self.players[key]
 
     def _make(self, space, aim: bool) -> SpacePlayer:
@@ -143,7 +142,7 @@ class Spaces:
                 continue
             try:
                 if aim:
-                    blend_space.check_aim(label, clip)
+                    check_aim(label, clip)
                 clips.append(clip)
                 speeds.append(sample.speed)
             except RagdollError as error:
@@ -204,7 +203,7 @@ class Mover:
         forward, rig = self._library.facing[0], self._library.rig
         if self._bone and self._obj == reader.obj:
             forward = quaternion.rotate(quaternion.conjugate(rig.bind_rotations[rig.index[self._bone]]), forward)
-        found = blend_space.ground_direction(self.velocity(reader), matrix[:3, :3] @ forward)
+        found = ground_direction(self.velocity(reader), matrix[:3, :3] @ forward)
         result = self._direction.get(reader.frame - 1, 0.0) if found is None else math.degrees(found)
         self._direction = {reader.frame: result}
         return result
@@ -268,7 +267,7 @@ class SpaceInputs:
         towards = point_to_model(target, reader.world) - point_to_model(eye, reader.world)
         if not np.any(towards):
             return 0.0, 0.0
-        yaw, pitch = blend_space.yaw_pitch(towards, forward, up)
+        yaw, pitch = yaw_pitch(towards, forward, up)
         return math.degrees(yaw), math.degrees(pitch)
 
 

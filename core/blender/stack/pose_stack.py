@@ -197,7 +197,7 @@ def show(scene, done=(), known=None, keep_hand_pose: bool = False) -> None:
         return  # nobody else has a source: looking through all objects of the scene takes long
     todo = [obj for obj in (characters(scene) if known is None else known) if obj.name not in done]
     # Before the evaluation, because making a stack may link objects into the hidden scene.
-    stacks = [(obj, found) for obj in todo if (found := of(obj)) is not None]
+    stacks = [found for obj in todo if (found := of(obj)) is not None]
     if not stacks:
         return
     now = scene.frame_current_final  # of the remapped time, with its sub-frame
@@ -206,8 +206,8 @@ def show(scene, done=(), known=None, keep_hand_pose: bool = False) -> None:
     if frame != now:
         coming = _bases(stacks, frame + 1, record=False)
         poses = [pose_space.between(a, b, now - frame) for a, b in zip(poses, coming, strict=True)]
-    for (obj, _found), basis in zip(stacks, poses, strict=True):
-        write_target(obj, basis)
+    for found, basis in zip(stacks, poses, strict=True):
+        write_target(found.obj, basis)
 
 
 def show_guests(scene) -> None:
@@ -226,14 +226,14 @@ def show_guests(scene) -> None:
 
 def _bases(stacks: list, frame: int, record: bool, keep_hand_pose: bool = False) -> list:
     """Basis matrices [n, 4, 4] of characters after their stacks at a frame, each in the scene that has its stack."""
-    places = [source.scene_of(obj) for obj, _found in stacks]
+    places = [source.scene_of(found.obj) for found in stacks]
     for place in dict.fromkeys(places):
         hidden = source.source_scene(place)
         if keep_hand_pose and hidden.frame_current == frame:
             hidden.view_layers[0].update()
         else:
             hidden.frame_set(frame)
-    return [found.pose(place, frame, record=record)[1] for (_obj, found), place in zip(stacks, places, strict=True)]
+    return [found.pose(place, frame, record=record)[1] for found, place in zip(stacks, places, strict=True)]
 
 
 def write_target(obj, basis: np.ndarray) -> None:

@@ -7,16 +7,14 @@ import numpy as np
 from ... import keyframes
 from ...errors import RagdollError
 from ...motion.look_at.chain import from_roles
-from .. import runtime
 from ..physics import build, built, source
 from ..physics.helpers import armature_copy, copy_locally
 from ..physics.remove import drop_source_scenes, remove_collections
 from ..rig import action_channels, armature
 from ..rig.armature import anatomy_of, check_armature, refuse_baked
-from ..runtime import STATE
+from ..runtime import STATE, settings_changed
 from ..settings import lists
 from ..settings.bone import store_roles
-from ..settings.lists import unique
 from . import entries
 from .blend_spaces import axes_of, axis_of
 from .entries.look_at import rig_of, write_axes
@@ -172,7 +170,7 @@ def move_kind(obj, kind: str, step: int) -> None:
     if order != entries.movable():
         for name in order:
             items.add().kind = name
-    runtime.settings_changed(obj)
+    settings_changed(obj)
 
 
 # ---- layers, blend spaces, graph ------------------------------------------------------------------------------------
@@ -192,7 +190,7 @@ def add_layer(obj, scene, source: str, name: str = "", action=None, slot: str = 
     settings = obj.active_ragdoll
     ensure(obj, scene)
     last, layer = len(settings.layers), settings.layers.add()
-    layer.name = unique(list(settings.layers)[:-1], name or (action.name if action else "Layer"))
+    layer.name = name or (action.name if action else "Layer")
     layer.source, layer.start = source, scene.frame_start
     if action is not None:
         choose(layer, action, slot)
@@ -255,11 +253,9 @@ KINDS = {
 
 def add_blend_space(obj, kind: str):
     """A new blend space of one of KINDS."""
-    settings = obj.active_ragdoll
-    space = lists.add_item(settings, "blend_spaces")
+    space = lists.add_item(obj.active_ragdoll, "blend_spaces")
     name, *axes = KINDS[kind]
-    space.name = unique([other for other in settings.blend_spaces if other != space], name)
-    space.dimensions = f"{len(axes)}D"
+    space.name, space.dimensions = name, f"{len(axes)}D"
     for axis, values in zip((space.x, space.y), [*axes, ("Y", 0.0, 1.0, "VALUE", "CLAMP")], strict=False):
         axis.name, axis.minimum, axis.maximum, axis.input, axis.ends = values
     return space
@@ -287,10 +283,8 @@ def _free_place(space, wanted: list) -> list:
     crossings = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, len(wanted))
     lengths = np.array([axis.maximum - axis.minimum for axis in axes])
     order = np.argsort(np.linalg.norm((crossings - wanted) / lengths, axis=-1), kind="stable")
-    for place in [wanted, *crossings[order].tolist()]:
-        if tuple(round(value, 6) for value in place) not in taken:
-            return place
-    return wanted
+    free = (place for place in [wanted, *crossings[order].tolist()] if tuple(round(v, 6) for v in place) not in taken)
+    return next(free, wanted)
 
 
 def edit_graph(obj, kind: str, do: str, step: int = 1) -> None:
@@ -309,8 +303,7 @@ def edit_graph(obj, kind: str, do: str, step: int = 1) -> None:
     if kind == "CONDITION":
         item.parameter = graph.parameters[0].name if len(graph.parameters) else "time_in_state"
     elif kind != "TRANSITION":
-        others = list(getattr(owner, f"{kind.lower()}s"))[:-1]
-        item.name = unique(others, "speed" if kind == "PARAMETER" else "State")
+        item.name = "speed" if kind == "PARAMETER" else "State"
     elif len(graph.states) > 1:
         item.origin, item.target = graph.states[0].name, graph.states[1].name
 
@@ -355,7 +348,7 @@ def set_up_look_at(obj, scene, target=None) -> tuple:
     Returns the chain's settings, the number of feet that are held, and notes for the user.
     Raises RagdollError: no head or neck is recognised, or the character cannot have a motion stack.
     """
-    armature.check_armature(obj)
+    check_armature(obj)
     if target == obj:
         raise RagdollError(f"'{obj.name}' cannot look at itself: choose another object")
     if target is not None and target.name not in scene.objects:
@@ -366,10 +359,9 @@ def set_up_look_at(obj, scene, target=None) -> tuple:
     settings = obj.active_ragdoll
     with STATE.writing():
         store_roles(obj, anatomy)
-        index = settings.look_at.find(NAME)
-        chain = settings.look_at[index] if index >= 0 else settings.look_at.add()
+        chain = settings.look_at.get(NAME) or settings.look_at.add()
         chain.name = NAME
-        settings.active_look_at = index if index >= 0 else len(settings.look_at) - 1
+        settings.active_look_at = settings.look_at.find(NAME)
         # From a parent's forward is the same as from bind pose, which the run takes for the rest pose.
         own_pose = armature.BindPose(obj, np.eye(4)).moved is not None
         _fill(chain, rig, found.entries, "PARENT" if own_pose else "BIND")
@@ -381,7 +373,7 @@ def set_up_look_at(obj, scene, target=None) -> tuple:
             chain.target_type, chain.target = "OBJECT", target
         if chain.target_type == "OBJECT" and (chain.target is None or chain.target.name not in scene.objects):
             chain.target = _new_target(obj, scene, rig, found.entries[0])
-    runtime.settings_changed(obj)
+    settings_changed(obj)
     return chain, len(found.legs), found.notes
 
 

@@ -35,7 +35,12 @@ def apply_transform(obj, scene, parts=PARTS) -> list[str]:
     check_scale(obj, np.array(above @ rest, dtype=float))
     if applied.determinant() <= 0.0:
         raise RagdollError(f"'{obj.name}' is mirrored or flat: its scale cannot be applied to bones that are posed")
-    size, by_path = _factors(obj, applied)
+    linear = np.array(applied.to_3x3(), dtype=float)
+    size = float(np.cbrt(np.linalg.det(linear)))  # how much lengths in the character's own units change
+    grown = np.linalg.norm(linear @ values_of(obj.data.bones, "matrix_local", 4, 4)[:, :3, :3], axis=1)  # by axis
+    by_path = {action_channels.bone_path(bone.name, "location"): own for bone, own in zip(obj.data.bones, grown)}
+    keyed = [(group, name) for group, name, said in _lengths(obj) if said.keyed]
+    by_path |= {group.path_from_id(name): np.full(3, size) for group, name in keyed}
     curves = _curves(obj, by_path)
     if abs(size - 1.0) > 1e-6:
         notes += _left_alone(obj, curves)
@@ -169,16 +174,6 @@ def _seat(obj, child) -> Matrix:
 
 
 # ---- what scales along ----------------------------------------------------------------------------------------------
-def _factors(obj, applied) -> tuple[float, dict]:
-    """How much lengths in a character's own units change; by data path the same for what may be keyed, by axis [3]."""
-    linear = np.array(applied.to_3x3(), dtype=float)
-    size = float(np.cbrt(np.linalg.det(linear)))
-    grown = np.linalg.norm(linear @ values_of(obj.data.bones, "matrix_local", 4, 4)[:, :3, :3], axis=1)
-    found = {action_channels.bone_path(bone.name, "location"): own for bone, own in zip(obj.data.bones, grown)}
-    keyed = ((group, name) for group, name, said in _lengths(obj) if said.keyed)
-    return size, found | {group.path_from_id(name): np.full(3, size) for group, name in keyed}
-
-
 def _lengths(owner) -> list[tuple]:
     """Settings that are lengths in the armature's own units, of a character or a bone, as `declare.walk` has them.
 

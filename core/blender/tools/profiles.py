@@ -168,7 +168,9 @@ def apply(obj, profile: Profile, how: str = AUTO, mirror: str = "NONE") -> Appli
         if settings.get("limits_from") == PROFILE and "limit_min" in settings:
             settings = settings | {"profile_limits": joint_objects.stated_limits(settings)}
         wanted.append((bone.active_ragdoll, settings))
-    notes = found.notes + _keyed(obj, wanted)
+    stated = {key for _group, settings in wanted for key in settings}
+    keyed = sorted({path.rpartition("active_ragdoll.")[2] for path in at_frame.keyed_paths(obj)} & stated)
+    notes = found.notes + [f"{', '.join(keyed)} of '{obj.name}' keyed or driven: the keys win"] * bool(keyed)
     if unturned:
         axes_of = listed(unturned)
         notes.append(f"the anatomical axes of {axes_of} are unknown: the limits count in the bones' own frames")
@@ -233,13 +235,6 @@ def _ranged(own, factor: float) -> dict:
     low, high = np.clip(bounds * factor, -widest, widest).tolist()
     turn = own.rotation.tolist()
     return {"joint": own.joint, "joint_rotation": turn, "limit_min": low, "limit_max": high, "limits_from": PROFILE}
-
-
-def _keyed(obj, wanted) -> list[str]:
-    """A note about settings that are keyed: the keys win over what the profile says."""
-    stated = {key for _group, settings in wanted for key in settings}
-    names = sorted({path.rpartition("active_ragdoll.")[2] for path in at_frame.keyed_paths(obj)} & stated)
-    return [f"{', '.join(names)} of '{obj.name}' keyed or driven: the keys win"] if names else []
 
 
 def _write(obj, wanted) -> int:

@@ -131,9 +131,8 @@ def body_edges(body) -> tuple[np.ndarray, np.ndarray]:
             return tuple(np.concatenate(each) for each in zip(*found, strict=True))
     mesh = body.data
     at = values_of(mesh.edges, "vertices", 2, dtype=np.int32)
-    normals = np.repeat(
-        values_of(mesh.polygons, "normal", 3), values_of(mesh.polygons, "loop_total", dtype=np.int32), axis=0
-    )
+    corners = values_of(mesh.polygons, "loop_total", dtype=np.int32)
+    normals = np.repeat(values_of(mesh.polygons, "normal", 3), corners, axis=0)
     edge_of = values_of(mesh.loops, "edge_index", dtype=np.int32)
     order, sides = np.argsort(edge_of, kind="stable"), np.zeros((len(at), 2, 3))
     first, end = (np.searchsorted(edge_of[order], np.arange(len(at)), side) for side in ("left", "right"))
@@ -185,8 +184,14 @@ def hit_lines(obj, scene, depsgraph) -> overlay.Lines | None:
 
     for i, hit in enumerate(settings.hits):
         if hit.enabled and hit.bone in names:
-            row = names[hit.bone]
-            point, way = _hit_place(parts[row], bodies[row], hit, depsgraph)
+            body, offset = bodies[names[hit.bone]], parts[names[hit.bone]].offset
+            turn, way = body[:3, :3] @ offset[:3, :3].T, np.array(hit.impulse, dtype=float)
+            point = body[:3, 3] + turn @ np.array(hit.point)
+            if hit.space == core_hits.LOCAL:
+                way = turn @ way
+            elif hit.space == core_hits.TOWARDS and hit.target is not None:
+                there = _place(hit.target, "", depsgraph)[:3, 3] - point
+                way = there * (np.linalg.norm(way) / max(np.linalg.norm(there), 1e-12))
             drawn = core_hits.arrow_lines(point, way / impulse_per_metre(obj, scene), settings.height)
             show(drawn, HIT, hit, i == settings.active_hit)
     for i, blast in enumerate(settings.explosions):
@@ -194,19 +199,6 @@ def hit_lines(obj, scene, depsgraph) -> overlay.Lines | None:
             origin = blast.origin if blast.target is None else _place(blast.target, "", depsgraph)[:3, 3]
             show(core_hits.blast_lines(origin, blast.radius), BLAST, blast, i == settings.active_explosion)
     return _lines(pieces)
-
-
-def _hit_place(part, matrix, hit, depsgraph) -> tuple[np.ndarray, np.ndarray]:
-    """The point [3] at which a hit acts now, and its impulse [3], world."""
-    turn = matrix[:3, :3] @ part.offset[:3, :3].T
-    point = matrix[:3, 3] + turn @ np.array(hit.point)
-    way = np.array(hit.impulse, dtype=float)
-    if hit.space == core_hits.LOCAL:
-        way = turn @ way
-    elif hit.space == core_hits.TOWARDS and hit.target is not None:
-        there = _place(hit.target, "", depsgraph)[:3, 3] - point
-        way = there / max(float(np.linalg.norm(there)), 1e-12) * float(np.linalg.norm(way))
-    return point, way
 
 
 def mass(obj) -> float:

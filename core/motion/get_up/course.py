@@ -90,8 +90,7 @@ class Course:
         if room.columns:
             self._keep_out(postures, ~at_keys[1:-1, 2:, None])
         if ranges is not None:
-            eased = ranges.eased(own, postures)  # the first and the last are as they are
-            postures.poles[1:-1] = eased.poles[1:-1]
+            postures.poles[1:-1] = ranges.eased(own, postures)[1:-1]  # the first and the last are as they are
         deltas, places = own.solve(postures)
         # At right angles to the arms, as those of arms that hang: else elbows jump where a trunk is raised at a key.
         postures.poles[1:-1, 2:] = own.extract(deltas[1:-1], places[1:-1]).poles[:, 2:]
@@ -160,10 +159,10 @@ class Course:
         hung[..., 2] += np.maximum(floor.under(hung) + least - hung[..., 2], 0.0)
         ends, poles = (np.where(loose[..., None], *both) for both in ((hung, ends), (poles, posture.poles)))
         posture = replace(posture, ends=self._clear_toes(ends + lift[:, 1:, None] * Z, posture.turns), poles=poles)
-        begun = np.where(i == 0, smooth_step(4.0 * u), 1.0)[:, None]  # the pose that he lies in is as it is
-        return own.solve(
-            posture if own.four else self._clear_knees(posture, begun * (loose | [True, True, False, False]))
-        )
+        if not own.four:
+            begun = np.where(i == 0, smooth_step(4.0 * u), 1.0)[:, None]  # the pose that he lies in is as it is
+            posture = self._clear_knees(posture, begun * (loose | [True, True, False, False]))
+        return own.solve(posture)
 
     def _aside_of(self, flexion, i, u) -> np.ndarray:
         """Flexion with the way of arms that were overhead led out to the side."""

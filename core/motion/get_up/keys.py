@@ -150,8 +150,8 @@ class Ranges:
                 found[limb] = axis * np.sign(axis @ found[limb, 1])
         return found
 
-    def eased(self, own: Biped, postures: Posture) -> Posture:
-        """Postures [f] with knees and elbows turned about the lines from limbs' ends to their beginnings.
+    def eased(self, own: Biped, postures: Posture) -> np.ndarray:
+        """Poles [f, 4, 3] of postures [f], turned about the lines from limbs' ends to their beginnings.
 
         By as much as the joints ask for: that leaves what stands where it stands.
         """
@@ -159,13 +159,11 @@ class Ranges:
         way = unit(own.lasts(postures) - own.firsts(postures))
         turns = q.from_axis_angle(way, np.broadcast_to(angles[:, None, None], (len(angles), *way.shape[:-1])))
         poles = q.rotate(turns, postures.poles)
-        arrays = [np.broadcast_to(array, (len(angles), *array.shape)) for array in postures.arrays()]
-        arrays[3] = poles
-        beyond = self.excess(own.solve(Posture(*arrays))[0])
+        spread = Posture(*(np.broadcast_to(array, (len(angles), *array.shape)) for array in postures.arrays()))
+        beyond = self.excess(own.solve(replace(spread, poles=poles))[0])
         cost = np.stack([beyond[..., np.isin(self.rows, limb)].sum(axis=-1) for limb in own.limbs], axis=-1)
         best = np.argmin(cost + _KEPT * np.abs(angles)[:, None, None], axis=0)
-        poles = np.take_along_axis(poles, best[None, ..., None], axis=0)[0]
-        return Posture(*(poles if i == 3 else array for i, array in enumerate(postures.arrays())))
+        return np.take_along_axis(poles, best[None, ..., None], axis=0)[0]
 
 
 @dataclass(frozen=True, eq=False)

@@ -69,14 +69,12 @@ class Manner:
     held: tuple = ()  # arms (2 left, 3 right) whose hand holds something and is not laid on the floor
 
 
-def plan(
-    own: Biped, surface: Surface, lying, floor: Floor, animated, world, *, fps, gravity, manner=Manner(), ranges=None
-) -> Plan:
+def plan(own: Biped, surface, lying, floor, animated, world, *, fps, gravity, manner=Manner(), ranges=None) -> Plan:
     """A way up from a pose.
 
     Args:
-        lying: matrices in armature space [n, 4, 4], level order.
-        floor: under the character, in the plan frame.
+        surface: of its bodies (`Surface`). lying: matrices in armature space [n, 4, 4], level order.
+        floor: under the character, in the plan frame (`Floor`).
         animated: function of the time from now [s] -> matrices [n, 4, 4] of the animation then, in the armature's space
             of now.
         world: the armature object's matrix now [4, 4].
@@ -120,8 +118,7 @@ def plan(
             times = np.cumsum([0.0, *(tempo * rhythm * [key.seconds for key in keys[1:]])])
         return Course(own, room, local, keys, times, tempo, manner.held, ranges), keys, shift, way
 
-    found, keys, _shift, _way = course(stands)
-    times = found.stretched(own.placed(lying)[0]).times
+    times = course(stands)[0].stretched(own.placed(lying)[0]).times
     frames = int(np.ceil(max(times[-1], SHORTEST * tempo) * fps - 1e-6))
     times = times * (frames / fps / times[-1])
     found, keys, shift, way = course(animated(frames / fps), times)
@@ -252,14 +249,12 @@ def _trouble(own: Biped, surface: Surface, written: list, laid: list, stance: Po
     arrays = [q.ensure_continuity(a) if a.shape[-1] == 4 else a for a in posture.arrays()]
     between = [np.concatenate([a, (a[1:] + a[:-1]) / 2.0]) for a in arrays]
     deltas, places = own.solve(Posture(*(a if i in (0, 2) else unit(a) for i, a in enumerate(between))))
-    flat, deep = (
-        np.minimum(surface.depths(own, deltas, places, ground), _STUCK * own.height)
-        for ground in (replace(floor, relief=None), floor)
-    )
+    grounds, most = (replace(floor, relief=None), floor), _STUCK * own.height
+    flat, deep = (np.minimum(surface.depths(own, deltas, places, ground), most) for ground in grounds)
     deep = np.maximum(deep - flat, 0.0).max(axis=1).sum()
     ends, low = posture.ends[:-1], np.array([key.posture.ends[:, 2] for key in written])
     missed = np.abs(ends[..., 2] - low - floor.plane(ends) - floor.over(ends))[low < _LOW * own.height]
-    deep += np.minimum(missed, _STUCK * own.height).sum()
+    deep += np.minimum(missed, most).sum()
     head = places[: len(laid) + 1, own.head]
     return float(deep / own.height + _NO_ROOM * (head[:, 2] > floor.plane(head) + floor.over(head, "roofs")).sum())
 

@@ -283,9 +283,9 @@ def weight_at(seconds: float, events: Iterable[WeightEvent], initial: float = 1.
         if event.seconds > seconds:
             break
         weight, left = at(event.seconds)
-        if event.duration is None:
-            begun, start, end, duration = event.seconds, event.weight, event.weight, 0.0
-        elif event.cancel_current_transition or left <= 0.0:
+        if event.duration is None:  # at once
+            weight, left = event.weight, 0.0
+        if event.cancel_current_transition or left <= 0.0:
             # Where the weight is already there is nothing to wait for.
             duration = event.duration if weight != event.weight else 0.0
             begun, start, end = event.seconds, weight, event.weight
@@ -333,27 +333,19 @@ def from_roles(rig: Rig, anatomy: Anatomy) -> LookAtSetup:
         raise RagdollError("No bone was recognised as a head or neck: choose roles, or add the entries by hand")
     head = int(level[heads[0]])
     eye, head_limit, neck_limit, trunk_limits = LIMITS[anatomy.kind]
-    entries = []
     eyes = _eyes(rig, anatomy, head)
-    if eyes:
-        entries.append(_entry(rig, eyes[0], eye, 0.0, forward, [LinkedBone(bone) for bone in eyes[1:]]))
-    entries.append(_entry(rig, head, head_limit, 0.0, forward))
     above = path_to_root(rig.parents, head)[1:]
     necks = [bone for bone in above if role.get(bone) == roles.NECK]
-    entries += [_entry(rig, bone, neck_limit / len(necks), 0.0, forward) for bone in necks]
     trunk = [bone for bone in above if role.get(bone) in (roles.SPINE, roles.CHEST)]
     trunk = trunk if len(trunk) <= 3 else [trunk[0], trunk[len(trunk) // 2], trunk[-1]]
-    count = len(trunk)
-    for bone, weight, limit in zip(trunk, UP_WEIGHTS[3 - count :], trunk_limits[3 - count :], strict=True):
-        entries.append(_entry(rig, bone, limit, weight, forward))
+    chain = [*((bone, eye, 0.0) for bone in eyes[:1]), (head, head_limit, 0.0)]
+    chain += [(bone, neck_limit / len(necks), 0.0) for bone in necks]
+    chain += zip(trunk, trunk_limits[3 - len(trunk) :], UP_WEIGHTS[3 - len(trunk) :], strict=True)
+    entries = [LookAtEntry(b, math.radians(limit), *forward_axes(rig, b, forward), up) for b, limit, up in chain]
+    entries[0].linked.extend(map(LinkedBone, eyes[1:]))
     if not trunk:
         notes.append(f'No spine was recognised above "{rig.name(head)}": head and neck look alone')
     return LookAtSetup(entries, _legs(rig, anatomy, role, entries, notes), notes)
-
-
-def _entry(rig: Rig, bone: int, limit: float, weight: float, forward, linked=()) -> LookAtEntry:
-    axis, above = forward_axes(rig, bone, forward)
-    return LookAtEntry(bone, float(np.radians(limit)), axis, above, weight, linked=list(linked))
 
 
 def _eyes(rig: Rig, anatomy: Anatomy, head: int) -> list:
@@ -406,11 +398,9 @@ def _leg(rig: Rig, anatomy: Anatomy, role: dict, side: str, number: int, top: st
         toes = [bone for bone in toes if role.get(rig.parents[bone]) == end and rig.is_ancestor(foot, bone)]
         foot = toes[0] if len(toes) == 1 else foot
     chain = path_to_root(rig.parents, foot)
-    tops = [i for i, bone in enumerate(chain) if role.get(bone) == top]
-    count = tops[-1] + 1 if tops else 0
-    if not 2 < count <= LONGEST or rig.parents[chain[count - 1]] < 0:
-        return foot, 0
-    return foot, count
+    count = 1 + max((i for i, bone in enumerate(chain) if role.get(bone) == top), default=-1)
+    leads_up = 2 < count <= LONGEST and rig.parents[chain[count - 1]] >= 0
+    return foot, count if leads_up else 0
 
 
 def upright_axes(rig: Rig, anatomy: Anatomy) -> tuple:
@@ -430,8 +420,7 @@ def upright_axes(rig: Rig, anatomy: Anatomy) -> tuple:
     if abs(axes.up[nearest]) < _NEAR_AXIS:
         return axes.forward, axes.up
     up = np.eye(3)[nearest] * np.sign(axes.up[nearest])
-    forward = np.cross(axes.left, up)
-    return unit(forward), up
+    return unit(np.cross(axes.left, up)), up
 
 
 def in_bone(rig: Rig, bone: int, direction) -> tuple:

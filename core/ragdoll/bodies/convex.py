@@ -62,8 +62,7 @@ class Hull:
         return Hull(points, self.normals, offsets, self.faces)
 
 
-# Hulls are made once and asked for several times: volumes, masses, meshes.
-_MEMORY: dict[bytes, Hull] = {}
+_MEMORY: dict[bytes, Hull] = {}  # hulls are made once and asked for several times: volumes, masses, meshes
 _MEMORY_SIZE = 512
 
 

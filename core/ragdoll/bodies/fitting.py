@@ -41,8 +41,7 @@ class Shape:
     center: np.ndarray  # middle, the body's centre of mass [3] [m]
     axes: np.ndarray  # body frame, columns x, y, z with z along the limb [3, 3]
     half: np.ndarray  # half extents in the body frame [3] [m]; a capsule has its radius in x and y
-    # a hull's corners in the body frame [k, 3] [m], their box centred on the origin; not used by the others
-    points: np.ndarray | None = None
+    points: np.ndarray | None = None  # a hull's corners in the body frame [k, 3] [m], their box centred on the origin
     pieces: tuple = ()  # the convex shapes of a compound; its own frame and half extents are those of their box
 
     def __post_init__(self) -> None:
@@ -164,19 +163,14 @@ def fit(points, axes, kind: str = "AUTO", *, weights=None, share: float = 0.9, s
         raise RagdollError(f"A fit needs {FEWEST_POINTS} points with weight, got {len(points)}")
     weights = weights / weights.sum()
     axes = cross_axes(axes, points, weights)
-    if len(points) > MOST_POINTS:
-        local = (points - points.mean(axis=0)) @ axes
-        corners = np.argmax(local / np.maximum(np.ptp(local, axis=0), 1e-12) @ _COMPASS.T, axis=0)
-        chosen = np.union1d(np.linspace(0, len(points) - 1, MOST_POINTS).astype(int), corners)
-        few = weights[chosen] / weights[chosen].sum()
-        best = _best(points[chosen], few, axes, kind, share, smallest)
-        return _reaching(best, points, weights, share)
-    return _best(points, weights, axes, kind, share, smallest)
-
-
-def _reaching(shape, points, weights, share):
-    """The shape fitted to some of the points, made larger where it covers too little of all of them."""
-    if shape.kind == CONVEX_HULL:
+    if len(points) <= MOST_POINTS:
+        return _best(points, weights, axes, kind, share, smallest)
+    local = (points - points.mean(axis=0)) @ axes
+    corners = np.argmax(local / np.maximum(np.ptp(local, axis=0), 1e-12) @ _COMPASS.T, axis=0)
+    chosen = np.union1d(np.linspace(0, len(points) - 1, MOST_POINTS).astype(int), corners)
+    few = weights[chosen] / weights[chosen].sum()
+    shape = _best(points[chosen], few, axes, kind, share, smallest)
+    if shape.kind == CONVEX_HULL:  # made larger where it covers too little of all points
         reach = shape.solid.gauge((points - shape.center) @ shape.axes)
         factor = float(_quantiles(reach[:, None], weights, (share,))[0, 0])
         return from_hull(shape.solid.scaled(factor), shape.center, shape.axes) if factor > 1.0 else shape
@@ -383,13 +377,11 @@ class Skin:
     """Vertices in bind pose and their weights; one element is one bone's hold on one vertex."""
 
     points: np.ndarray  # vertices [v, 3] [m]
-    # vertex, bone: index of the vertex and the bone of each element [e]
-    vertex: np.ndarray
-    bone: np.ndarray
+    vertex: np.ndarray  # index of the vertex of each element [e]
+    bone: np.ndarray  # and of its bone [e]
     weight: np.ndarray  # of each element [e], not negative; those of a vertex need not sum to 1
     bone_count: int  # number of bones n
-    # pairs of vertices that an edge of a mesh joins [d, 2]
-    edges: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=int))
+    edges: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=int))  # pairs of vertices they join [d, 2]
 
     def dominated(self, owner: np.ndarray, count: int) -> tuple[list, np.ndarray, np.ndarray]:
         """Vertices of each owner: those on which its bones together have more hold than any other's.

@@ -123,8 +123,7 @@ def convex_depths(shapes: list, first, second, within: float = 0.0) -> tuple[np.
     direction = between / np.maximum(distance, 1e-12)[:, None]
     near = np.flatnonzero(depth > -within)
     if len(near):
-        # Few directions settle most pairs.
-        few = _few(cores, first[near], second[near])
+        few = _few(cores, first[near], second[near])  # few directions settle most pairs
         direction[near], depth[near] = _least(cores, first[near], second[near], few)
         near = near[depth[near] > -within]
     if len(near):
@@ -301,9 +300,7 @@ def _clipped(shape, direction, level):
     return from_hull(cut, shape.center, shape.axes)
 
 
-def separate(
-    shapes: list, first, second, *, gap: float, may_overlap, twins=None, normal=None, offset: float = 0.0, points=None
-) -> list:
+def separate(shapes, first, second, *, gap, may_overlap, twins=None, normal=None, offset=0.0, points=None) -> list:
     """Shrink bodies until none of the pairs overlaps; `shapes` is changed in place.
 
     The two of a pair give way so that the least is lost of their volumes and of the points that they cover, along the
@@ -373,7 +370,7 @@ def _separate(shapes, first, second, gap, may_overlap, twins, normal, offset, po
                 if twin >= 0 and twin != body:
                     shapes[twin] = shape.mirrored(normal, offset)
                 touched |= {body, twin}
-        active = active[[k for k in range(len(active)) if depth[k] > -0.5 * gap]]
+        active = active[depth > -0.5 * gap]
     depth, _direction = convex_depths(shapes, first, second)
     return [int(k) for k in np.flatnonzero(depth > 0.0)]
 

@@ -32,13 +32,10 @@ class BodyPlan:
     parents: np.ndarray  # index of the parent body, -1 for roots [m]
     depth: np.ndarray  # depth of the bone in the whole skeleton, skipped bones counted [m]
     shapes: list  # `fitting.Shape`s [m]
-    # pairs of bodies that do not touch each other though they are not joined [(i, j)]: a body and its near
-    # grandparent, and those that overlap in bind pose
+    # pairs (i, j) that do not touch though not joined: near grandparents, and what overlaps in bind pose
     no_collide: list = field(default_factory=list)
-    # index of the mirror image of each body, itself in the mirror plane, -1 for none [m]
-    twins: np.ndarray | None = None
-    # normal, offset: the mirror plane, normal . p = offset; None where the rig has no symmetry.
-    normal: np.ndarray | None = None
+    twins: np.ndarray | None = None  # index of each body's mirror image, itself in the mirror plane, -1 for none [m]
+    normal: np.ndarray | None = None  # of the mirror plane, normal . p = offset; None where the rig has no symmetry
     offset: float = 0.0
 
     def array(self, name: str) -> np.ndarray:
@@ -96,8 +93,7 @@ def choose_bones(heads, tails, parents, candidates, axes) -> np.ndarray:
     for i in np.flatnonzero(candidates & ~chosen):
         if nearest_ancestors(parents, chosen)[i] < 0:
             children = nearest_ancestors(parents, chosen | (np.arange(len(parents)) == i)) == i
-            if np.count_nonzero(children & chosen) > 1:
-                chosen[i] = True
+            chosen[i] = np.count_nonzero(children & chosen) > 1
     if not np.any(chosen) and np.any(candidates):
         chosen[np.flatnonzero(candidates)[0]] = True
     return chosen
@@ -134,12 +130,10 @@ class _Planner:
 
     def __init__(self, heads, tails, rotations, parents, simulated, kinds, skin, coverage, hung, led) -> None:
         self.heads, self.tails, self.rotations, self.bone_parents = heads, tails, rotations, parents
-        self.skin = skin
-        self.size = height(heads, tails, simulated)
+        self.skin, self.size = skin, height(heads, tails, simulated)
         self.fit_settings = {"share": coverage, "smallest": SMALLEST * self.size}
         self._arrange(simulated, hung, led)
-        places = self.heads[self.bones]
-        self.normal, self.offset, twins = mirror.plane_of_joints(places, self.parents, self.size)
+        self.normal, self.offset, twins = mirror.plane_of_joints(self.heads[self.bones], self.parents, self.size)
         self.kinds = np.array([kinds[bone] for bone in self.bones], dtype=object)
         self.fit_kinds = np.where(self.kinds == COMPOUND, "AUTO", self.kinds)  # a compound begins as one shape
         self.twins = np.where(self.kinds == self.kinds[twins], twins, -1)  # those of different kinds are no images
@@ -374,12 +368,10 @@ def limb(head, end, bone_rotation, radius, wanted, smallest) -> Shape:
         half = np.full(3, max(radius * 0.5, smallest))
         return Shape(BOX if wanted == BOX else SPHERE, head.copy(), bone_rotation.copy(), half)
     axes = frame(axis, bone_rotation)
-    low, high = RADIUS_OF_LENGTH
-    radius = float(np.clip(radius, low * length, high * length))
-    if wanted == SPHERE:
-        return Shape(SPHERE, (head + end) / 2.0, axes, np.full(3, length / 2.0))
-    half = np.array([radius, radius, length / 2.0])
-    return Shape(BOX if wanted == BOX else CAPSULE, (head + end) / 2.0, axes, half)
+    low, high = (share * length for share in RADIUS_OF_LENGTH)
+    radius = length / 2.0 if wanted == SPHERE else float(np.clip(radius, low, high))
+    kind = wanted if wanted in (BOX, SPHERE) else CAPSULE
+    return Shape(kind, (head + end) / 2.0, axes, np.array([radius, radius, length / 2.0]))
 
 
 def fork(head, children, bone_rotation, radius) -> Shape:

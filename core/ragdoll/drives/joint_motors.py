@@ -20,8 +20,7 @@ import numpy as np
 
 from ... import quaternion
 
-# (x, z) axes of the six motors.
-MOTORS = tuple(itertools.permutations(range(3), 2))
+MOTORS = tuple(itertools.permutations(range(3), 2))  # (x, z) axes of the six motors
 _X = np.array([x for x, _z in MOTORS])
 _Z = np.array([z for _x, z in MOTORS])
 _TRIPLES = np.array(list(itertools.combinations(range(len(MOTORS)), 3)))
@@ -67,8 +66,7 @@ def motor_speeds(relative, velocity, available, seconds):
     axes_of = axes(halfway)
     on = available.copy()
     choice = np.flatnonzero(available.sum(axis=1) > 3)
-    # The three whose axes stand best.
-    size = np.abs(np.linalg.det(axes_of[choice][:, _TRIPLES]))
+    size = np.abs(np.linalg.det(axes_of[choice][:, _TRIPLES]))  # the three whose axes stand best
     best = np.argmax(np.where(available[choice][:, _TRIPLES].all(axis=-1), size, -1.0), axis=1)
     on[choice] = False
     on[choice[:, None], _TRIPLES[best]] = True

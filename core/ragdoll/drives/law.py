@@ -45,10 +45,8 @@ class Parameter:
     def check(self, owner: str, value: float) -> None:
         """Raises RagdollError, naming the owner and the value, where a value is out of range or not a number."""
         if not self.lowest <= value <= self.highest:  # NaN too
-            unit = f" {self.unit}" if self.unit else ""
-            raise RagdollError(
-                f"{owner}: the {self.called} must be {self.lowest:g} to {self.highest:g}{unit}, got {value:g}"
-            )
+            bounds = f"{self.lowest:g} to {self.highest:g} {self.unit}".rstrip()
+            raise RagdollError(f"{owner}: the {self.called} must be {bounds}, got {value:g}")
 
 
 @dataclass(frozen=True)
@@ -56,9 +54,8 @@ class Frame:
     """The frame to come."""
 
     seconds: float  # duration [s]
-    # substeps, iterations: of the rigid body world
-    substeps: int
-    iterations: int = 0
+    substeps: int  # of the rigid body world
+    iterations: int = 0  # of its solver
     is_first: bool = False  # bodies are released in it
 
 
@@ -77,10 +74,9 @@ class Side:
 class Joints:
     """Joints with motors, at the beginning of a frame."""
 
-    # relative, start, end: rotations [k, 4] of the joints now, of their targets now and at the frame's end
-    relative: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
+    relative: np.ndarray  # rotations of the joints now [k, 4]
+    start: np.ndarray  # those of their targets now [k, 4]
+    end: np.ndarray  # and at the frame's end [k, 4]
     weight: np.ndarray  # in [0, 1] [k]
     inertia: np.ndarray  # mean moment of all that the joint carries [kg m^2] [k]
     tensors: Callable[[], np.ndarray]  # call it for the same as tensors in the parent's joint frame [k, 3, 3]

@@ -18,6 +18,7 @@ import math
 import numpy as np
 
 from ... import quaternion
+from ...pose import affine
 from ...skeleton import descends
 from .law import Frame, Joints, Law, Side
 
@@ -150,10 +151,8 @@ def lag_compensated(previous, target, substeps):
 
 def extrapolated(pose, coming):
     """The rigid matrices [m, 4, 4] one step before `pose` for the motion from `pose` to `coming`."""
-    result = pose.copy()
-    result[:, :3, :3] = pose[:, :3, :3] @ coming[:, :3, :3].transpose(0, 2, 1) @ pose[:, :3, :3]
-    result[:, :3, 3] = 2.0 * pose[:, :3, 3] - coming[:, :3, 3]
-    return result
+    turns = pose[:, :3, :3] @ coming[:, :3, :3].transpose(0, 2, 1) @ pose[:, :3, :3]
+    return affine(turns, 2.0 * pose[:, :3, 3] - coming[:, :3, 3])
 
 
 def reach(weights, seconds):
@@ -175,28 +174,23 @@ def within_reach(body, target, farthest, trace):
     Args:
         farthest: angles [m] [rad]; trace: that of rotations by them [m].
     """
-    beyond = np.einsum("mij,mij->m", body[:, :3, :3], target[:, :3, :3]) < trace
-    if not beyond.any():
+    far = np.flatnonzero(np.einsum("mij,mij->m", body[:, :3, :3], target[:, :3, :3]) < trace)
+    if not len(far):
         return target
-    far = np.flatnonzero(beyond)
-    result = target.copy()
-    result[far, :3, :3] = _turned_towards(body[far, :3, :3], target[far, :3, :3], farthest[far])
-    return result
-
-
-def _turned_towards(start, end, angles):
-    """Rotations [k, 3, 3] by `angles` [k] from start towards end on the shortest arc (Rodrigues' formula)."""
-    way = end @ start.transpose(0, 2, 1)
+    start, end, angles = body[far, :3, :3], target[far, :3, :3], farthest[far]
+    way = end @ start.transpose(0, 2, 1)  # Rodrigues' formula
     twist = way - way.transpose(0, 2, 1)
     length = np.sqrt(0.5 * np.einsum("kij,kij->k", twist, twist))
     axis = twist / np.maximum(length, 1e-12)[:, None, None]
     sine, cosine = np.sin(angles)[:, None, None], np.cos(angles)[:, None, None]
-    result = (np.eye(3) + sine * axis + (1.0 - cosine) * (axis @ axis)) @ start
+    turned = (np.eye(3) + sine * axis + (1.0 - cosine) * (axis @ axis)) @ start
     opposite = np.flatnonzero(length < 1e-3)  # half a turn: the axis does not show in the antisymmetric part
     if len(opposite):
         first, second = quaternion.from_matrix(start[opposite]), quaternion.from_matrix(end[opposite])
         share = angles[opposite] / np.maximum(quaternion.angle_between(first, second), 1e-9)
-        result[opposite] = quaternion.to_matrix(quaternion.slerp(first, second, np.minimum(share, 1.0)))
+        turned[opposite] = quaternion.to_matrix(quaternion.slerp(first, second, np.minimum(share, 1.0)))
+    result = target.copy()
+    result[far, :3, :3] = turned
     return result
 
 

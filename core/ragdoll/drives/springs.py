@@ -18,12 +18,9 @@ damped spring lies within the unit circle at any step, so no frequency, damping 
 would swing through more than a quarter of its circle in a step is slowed to that: 6 Hz for a motor at 24 frames a
 second, 60 Hz for a constraint at 240 substeps.
 
-Two ways to have Bullet do it:
-
-* `spring2`: stiffness and damping of a SPRING2 constraint, which measures error and velocity in every substep. Bullet
-  limits them to what one substep can bear by the bodies' own inertia: a spring stiffer than that
-  is softer than asked for, but holds.
-* `motor`: velocity and largest force of a motor for a whole frame, from error and velocity at the frame's beginning.
+Bullet does it by a SPRING2 constraint (`spring2`), which measures error and velocity in every substep, or by a motor
+for a whole frame (`motor`). It limits a SPRING2's gains to what one substep can bear by the bodies' own inertia: a
+spring stiffer than that is softer than asked for, but holds.
 
 In both, Bullet's velocity is that of the middle of a substep: a body released at rest is ahead of the continuous motion
 by half of a substep, at 240 steps a second 2 ms; a softer first frame makes up for most of it. Measured in Blender 4.5

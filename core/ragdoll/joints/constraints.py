@@ -22,8 +22,7 @@ The price: Bullet's c differs from the swing-twist angle by ``2 atan(tan(a / 2) 
 X or Z alone, up to 10 degrees at a swing of 45 degrees between them; see `limits`. It shifts the range and never
 narrows it.
 
-Half of the error lies inside the asked ellipse, half outside: within 5 % up to 60 degrees, also as measured in Blender
-(tests/blender/test_joint_limits.py).
+Half of the error lies inside the asked ellipse, half outside: within 5 % up to 60 degrees, as measured in Blender too.
 
 Swings beyond 90 degrees: a latitude ends at 90 degrees. A wide side is limited by a longitude, provided that the sides
 across it stay below `LATITUDE_MAX`; where neither pair of sides stays below it (beyond about 93 degrees on all four,
@@ -67,14 +66,9 @@ class ConstraintSpec:
     """One Blender rigid body constraint of a joint."""
 
     type: str  # GENERIC, HINGE, POINT or FIXED
-    # rotation of the constraint's Empty relative to the joint's frame, (w, x, y, z). The Empty stands at the joint in
-    # bind pose.
-    rotation: tuple[float, float, float, float]
-    # the three linear axes are limited to [0, 0]. GENERIC only; the other types hold the position by themselves.
-    # Exactly the first constraint of a joint holds the position.
-    lock_linear: bool = False
-    # (lower, upper) [rad] about the Empty's X, Y and Z axes, None where there is no limit
-    angular_limits: tuple[Limits, Limits, Limits] = (None, None, None)
+    rotation: tuple[float, float, float, float]  # of its Empty at the joint in bind pose, in the joint's frame
+    lock_linear: bool = False  # of a GENERIC that is a joint's first, which holds the position: by limits of [0, 0]
+    angular_limits: tuple[Limits, Limits, Limits] = (None, None, None)  # about the Empty's X, Y, Z [rad]; None: free
 
 
 def plan(joint_type: str, limit_min, limit_max) -> list[ConstraintSpec]:
@@ -180,8 +174,7 @@ def plan_cone(lower, upper) -> list[ConstraintSpec]:
     latitudes = np.minimum(by_latitude[b_upper], by_latitude[b_lower])
     radius = np.minimum(latitudes, np.where(usable[:, None], longitudes, math.pi))
     ratio = _excess(radius, inner, thickness)
-    # Where a side is too wide for any cut, no Empty is to blame.
-    ratio /= ratio.min(axis=0)
+    ratio /= ratio.min(axis=0)  # where a side is too wide for any cut, no Empty is to blame
     chosen = _choose_turns(ratio, usable, half_axes, most)
     return _specs(chosen, asked, target, thickness, cosines, lower[1], upper[1])
 
@@ -423,8 +416,7 @@ def _widen_range(lower: np.ndarray, upper: np.ndarray, axis: int, angle: np.ndar
 
 def _enclosing_quarter(x: np.ndarray, z: np.ndarray, least_x: float, least_z: float) -> tuple[float, float]:
     """Half axes of the smallest quarter ellipse around points [n] with half axes no less than given."""
-    # Points on an axis must not divide by zero; half axes grow by no more than this.
-    slack = 1e-9
+    slack = 1e-9  # points on an axis must not divide by zero; half axes grow by no more than this
     box_x, box_z = max(least_x, float(x.max()), slack), max(least_z, float(z.max()), slack)
     axis_x = box_x * np.concatenate((np.geomspace(1.0 + slack, 1.01, 8), np.geomspace(1.01, 20.0, 192)))
     rest = 1.0 - (x[None, :] / axis_x[:, None]) ** 2

@@ -53,17 +53,15 @@ class Settings:
     starts: str = ACTIVE  # ACTIVE or ANIMATED, at the shot's first frame
     tone: float = 0.0  # of the muscles while limp, 0..1; see `tone`
     reflexes: bool = False  # whether the way of a fall chooses the posture that they pull to
-    # how long a character that was hit but not knocked out must be near its animation to be switched off again [s]
-    calm_time: float = 1.0
+    calm_time: float = 1.0  # for which one that was hit, not knocked out, must be near its animation to switch off [s]
 
 
 @dataclass(frozen=True)
 class Motion:
     """What was measured of a character over the last frame."""
 
-    # mean_speed, pelvis_speed: [m/s]
-    mean_speed: float
-    pelvis_speed: float
+    mean_speed: float  # of all bodies [m/s]
+    pelvis_speed: float  # [m/s]
     distance: float  # largest of any body from its target [m]
     impulse: float = 0.0  # sum of the sizes of the hits that act in the step to come [N s]
     blow: float = 0.0  # speed that what strikes it in the step to come gives the whole of it at least [m/s]

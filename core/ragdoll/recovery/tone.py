@@ -147,8 +147,7 @@ def stiffened(weight: np.ndarray, relative: np.ndarray, bounds: np.ndarray) -> n
     """
     angles = np.stack(limits.swing_twist_angles(relative), axis=1)
     sides = np.maximum(np.where(angles >= 0.0, bounds[:, 1], -bounds[:, 0]), THIN)
-    # Swings end at an ellipse: how far it is to its edge, the way that the swing goes.
-    swing = angles[:, [0, 2]]
+    swing = angles[:, [0, 2]]  # swings end at an ellipse: how far it is to its edge, the way that the swing goes
     share = np.maximum(np.linalg.norm(swing / sides[:, [0, 2]], axis=1), 1e-6)
     rest = np.minimum(np.linalg.norm(swing, axis=1) * (1.0 / share - 1.0), sides[:, 1] - np.abs(angles[:, 1]))
     rest = np.where(share > 1e-6, rest, sides[:, 1] - np.abs(angles[:, 1]))

@@ -24,25 +24,20 @@ from ...pose import affine, compose_matrices
 def smooth_step(share) -> np.ndarray:
     """0..1 for 0..1 with no velocity and no acceleration at either end: 6 s^5 - 15 s^4 + 10 s^3."""
     # The upper half as the lower one upside down: there the sum of large terms would round to beyond 1.
-    if type(share) is float:  # by plain numbers: some are asked for at every frame
-        s = min(max(share, 0.0), 1.0)
-        low = min(s, 1.0 - s)
-        half = low * low * low * (low * (6.0 * low - 15.0) + 10.0)
-        return 1.0 - half if s > 0.5 else half
-    s = np.clip(np.asarray(share, dtype=float), 0.0, 1.0)
-    low = np.minimum(s, 1.0 - s)
+    plain = type(share) is float  # needs no arrays: some are asked for at every frame
+    s = min(max(share, 0.0), 1.0) if plain else np.clip(np.asarray(share, dtype=float), 0.0, 1.0)
+    low = min(s, 1.0 - s) if plain else np.minimum(s, 1.0 - s)
     half = low * low * low * (low * (6.0 * low - 15.0) + 10.0)
-    return np.where(s > 0.5, 1.0 - half, half)
+    return (1.0 - half if s > 0.5 else half) if plain else np.where(s > 0.5, 1.0 - half, half)
 
 
 class Transition(NamedTuple):
     """The offsets of an old motion from a new one at the change, and their velocities then; they die away."""
 
-    # way, pace: of the positions [.., 3]. turn, spin: of the rotations, as rotation vectors [.., 3]
-    way: np.ndarray
-    pace: np.ndarray
-    turn: np.ndarray
-    spin: np.ndarray
+    way: np.ndarray  # offset of the positions [.., 3]
+    pace: np.ndarray  # its velocity [.., 3]
+    turn: np.ndarray  # offset of the rotations, as rotation vectors [.., 3]
+    spin: np.ndarray  # its velocity [.., 3]
     duration: np.ndarray  # until all is over [..], [s]
 
     def applied(self, positions, rotations, seconds) -> tuple[np.ndarray, np.ndarray]:
@@ -196,8 +191,7 @@ class Landmarks:
     """Bones that tell how a character lies, as rows of its poses."""
 
     pelvis: int  # its row
-    # rows of the upper trunk, and of one bone on the left and one on the right; None where the anatomy is not known
-    trunk: tuple | None
+    trunk: tuple | None  # rows of the upper trunk and of a bone on the left and the right; None without known anatomy
     lowest: np.ndarray  # rows of the bones of which the lowest one tells where the floor is
     height: float  # of the character [m]
 

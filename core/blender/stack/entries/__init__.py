@@ -10,8 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from ....errors import RagdollError
-from ....motion import stack
-from ....motion.stack import Rig
+from ....motion.stack import Rig, Step
 from ...settings import declare
 from ...settings.declare import ACTS
 
@@ -27,6 +26,7 @@ class Kind:
     place = 0  # where it acts unless the user has chosen: the smaller, the earlier
     movable = True  # users may choose where it acts
     lists: tuple = ()  # what operators can add to; see `ItemList`
+    step: type  # class of its steps
 
     @property
     def classes(self) -> tuple:
@@ -41,9 +41,10 @@ class Kind:
         """Whether a character needs a motion stack because of it."""
         raise NotImplementedError
 
-    def steps(self, obj, rig: Rig) -> Iterator[tuple[str, Callable[[], stack.Step]]]:
+    def steps(self, obj, rig: Rig) -> Iterator[tuple[str, Callable[[], Step]]]:
         """(name, make) of each step that a character has, `make` giving the step or raising RagdollError."""
-        raise NotImplementedError
+        if self.acts(obj):
+            yield self.label, lambda: self.step(obj, rig)
 
     def joined(self, steps: list) -> list:
         """The steps as they are run."""
@@ -76,7 +77,6 @@ class ListKind(Kind, ItemList):
 
     active = ""  # setting beside the list that says which row is shown
     panel_place = 100  # of its panel among those of the other kinds
-    step: type  # class of its steps, an `ItemStep`
 
     def __init__(self) -> None:
         self.lists = (self, *self.lists)
@@ -106,7 +106,7 @@ class ListKind(Kind, ItemList):
         raise NotImplementedError
 
 
-class ItemStep(stack.Step):
+class ItemStep(Step):
     """A step made from an item of a list."""
 
     def __init__(self, kind: ListKind, obj, rig: Rig, index: int, name: str) -> None:
@@ -159,7 +159,7 @@ def lists() -> dict[str, ItemList]:
 
 
 # ---- a character's own ----------------------------------------------------------------------------------------------
-def of(obj, rig: Rig) -> tuple[list[stack.Step], dict]:
+def of(obj, rig: Rig) -> tuple[list[Step], dict]:
     """Steps in the character's own order, and messages by the name of those that cannot be made."""
     steps, messages, known = [], {}, {kind.identifier: kind for kind in kinds()}
     fixed = [name for name, kind in known.items() if not kind.movable]
@@ -170,9 +170,7 @@ def of(obj, rig: Rig) -> tuple[list[stack.Step], dict]:
                 made.append(make())
             except RagdollError as error:
                 messages[name] = str(error)
-        for step in kind.joined(made):
-            step.kind = identifier
-            steps.append(step)
+        steps += kind.joined(made)
     return steps, messages
 
 

@@ -223,16 +223,13 @@ class BalanceKind(Kind):
     """Balance is one step."""
 
     identifier, label, icon, place = "BALANCE", NAME, "CON_FLOOR", 25
+    step = Balance
 
     def declared(self):
         return {"balance": settings(ActiveRagdollBalance)}
 
     def acts(self, obj) -> bool:
         return obj.active_ragdoll.is_ragdoll and obj.active_ragdoll.balance.enabled
-
-    def steps(self, obj, rig):
-        if self.acts(obj):
-            yield NAME, lambda: Balance(obj, rig)
 
 
 KIND = BalanceKind()

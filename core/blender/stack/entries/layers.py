@@ -184,19 +184,8 @@ class Layers(FromSettings, LayerStack):
 
     def _layer(self, place: int, layer) -> Layer:
         library = self._library
-        mask, clip = mask_of(layer, library), None
-        if layer.source == "CLIP":
-            clip = library.clip(layer, cycle=layer.playback == "LOOP" or bool(layer.sync_with))
-            source = self._clip_source(layer, clip)
-        elif layer.source == "POSE" and not len(layer.poses):
-            clip = library.one_frame(layer, layer.frame)
-            source = _holding(clip.pose(0))
-        elif layer.source == "POSE" and layer.several == "SEQUENCE":
-            source = self._clip_source(layer, library.sequence(layer.name, layer.poses))
-        elif layer.source == "POSE":
-            source = self._poses_source(place, layer)
-        else:
-            source = self._space_source(layer.blend_space, aim=layer.source == "AIM_OFFSET")
+        mask = mask_of(layer, library)
+        source, clip = self._source(place, layer)
         if clip is not None and layer.only_keyed and clip.unanimated:
             moved = np.isin(library.rig.skeleton.names, clip.unanimated, invert=True).astype(float)
             mask = moved if mask is None else mask * moved
@@ -204,9 +193,25 @@ class Layers(FromSettings, LayerStack):
             return Layer(layer.name, source, "ADDITIVE_MESH", mask)
         return Layer(layer.name, source, layer.mode, mask, library.base(layer) if layer.mode != "OVERRIDE" else None)
 
-    def _space_source(self, name: str, *, aim: bool):
-        key, player = self._spaces.player(name, aim=aim)
-        return lambda frame: player.pose(frame.space(key))
+    def _source(self, place: int, layer) -> tuple:
+        """What gives a layer's pose at a frame, and the clip that says which bones it moves, if any."""
+        library, several = self._library, layer.several
+        if layer.source == "CLIP":
+            clip = library.clip(layer, cycle=layer.playback == "LOOP" or bool(layer.sync_with))
+            return self._clip_source(layer, clip), clip
+        if layer.source != "POSE":
+            key, player = self._spaces.player(layer.blend_space, aim=layer.source == "AIM_OFFSET")
+            return (lambda frame: player.pose(frame.space(key))), None
+        if not len(layer.poses):
+            clip = library.one_frame(layer, layer.frame)
+            pose = clip.pose(0)
+            return (lambda _frame: pose), clip
+        if several == "SEQUENCE":
+            return self._clip_source(layer, library.sequence(layer.name, layer.poses)), None
+        held = [library.pose(item, item.frame) for item in layer.poses]
+        names, base = [item.action.name for item in layer.poses], library.base(layer)
+        skeleton = library.rig.skeleton
+        return (lambda frame: blend_poses(skeleton, base, held, frame.poses[place], names, several)), None
 
     def _clip_source(self, layer, clip):
         if layer.sync_with:
@@ -214,13 +219,6 @@ class Layers(FromSettings, LayerStack):
             return lambda frame: clip.at(clip.clip_time(frame.space(key).phase * clip.length))
         start, speed, mode = layer.start / self._library.fps, layer.speed, layer.playback
         return lambda frame: clip.at(clip.clip_time(frame.seconds, start=start, speed=speed, mode=mode))
-
-    def _poses_source(self, place: int, layer):
-        library, several = self._library, layer.several
-        held = [library.pose(item, item.frame) for item in layer.poses]
-        names = [item.action.name for item in layer.poses]
-        base = library.base(layer)
-        return lambda frame: blend_poses(library.rig.skeleton, base, held, frame.poses[place], names, several)
 
     def read(self, reader, _pose) -> LayerInputs:
         """The inputs of the layers at the coming frame."""
@@ -236,10 +234,6 @@ class Layers(FromSettings, LayerStack):
         """The point of a blend space at a recorded state; None if no layer plays it."""
         found = [state[key].at for key in (name, f"{name} (aim)") if state and key in state]
         return found[0] if found else None
-
-
-def _holding(pose):
-    return lambda _frame: pose
 
 
 def mask_of(layer, library) -> np.ndarray | None:

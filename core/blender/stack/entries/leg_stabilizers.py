@@ -63,16 +63,16 @@ class AllLegs(Step):
     name, reads_reference = "Leg stabilisers", True
 
     def __init__(self, legs: list[Leg]) -> None:
-        self._legs = legs
+        self.legs = legs
 
     def read(self, reader, _pose) -> Inputs | None:
-        for leg in self._legs:
+        for leg in self.legs:
             leg.solver.ik_weight = leg.weight(reader)
-        return Inputs() if any(leg.solver.ik_weight > 0.0 for leg in self._legs) else None
+        return Inputs() if any(leg.solver.ik_weight > 0.0 for leg in self.legs) else None
 
     def apply(self, rig, pose, inputs, _state, _seconds) -> tuple:
         """See `Step.apply`."""
-        return stabilize([leg.solver for leg in self._legs], rig, pose, inputs), None
+        return stabilize([leg.solver for leg in self.legs], rig, pose, inputs), None
 
 
 def strength(obj, bones: list[str]) -> float:
@@ -113,8 +113,16 @@ class LegStabilizers(ListKind):
         inner.prop_search(item, "foot_bone", obj.data, "bones")
         inner.prop(item, "bones_count")
         props(rows(inner, keyed=True), item, "ik_weight")
-        iterated = ("max_iterations", "tolerance") if item.bones_count > 3 else ()
+        iterated = ("max_iterations", "tolerance") if _bends_iteratively(obj, item) else ()
         props(inner, item, "off_while_limp", "min_distance", *iterated)
+
+
+def _bends_iteratively(obj, item) -> bool:
+    """Whether a leg, the active one, bends at more than two places: bones in pieces count as one, once it is made."""
+    steps = getattr(STATE.motions.get(obj.name), "entries", ())
+    legs = (leg for step in steps if isinstance(step, AllLegs) for leg in step.legs)
+    places = (leg.solver.joints for leg in legs if leg.index == obj.active_ragdoll.active_leg_stabilizer)
+    return len(next(places, range(item.bones_count))) > 3
 
 
 def _beside(rig: Rig, step: Leg, made: list) -> Leg:

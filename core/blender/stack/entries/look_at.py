@@ -13,7 +13,6 @@ from ...rig.armature import anatomy_of
 from ...runtime import STATE
 from ...settings import declare, lists
 from ...settings.declare import STACK, STACK_VALUE, block, choice, flag, items, number, row, share, text, vector
-from ...settings.lists import unique
 from .. import world_reader
 from . import ItemList, ItemStep, ListKind
 from .bone_transforms import feet_held
@@ -242,7 +241,7 @@ class LookAts(ListKind):
         return found
 
     def fill(self, obj, items, item, bone):
-        item.name = unique(list(items)[:-1], "Look-at")
+        item.name = lists.unique(list(items)[:-1], "Look-at")
 
     def draw_head(self, layout):
         layout.operator("active_ragdoll.setup_look_at", icon="HIDE_OFF")

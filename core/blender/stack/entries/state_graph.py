@@ -172,16 +172,13 @@ class StateGraphKind(Kind):
     """The graph is one step."""
 
     identifier, label, icon, place = "GRAPH", "Graph", "NODETREE", 10
+    step = StateGraph
 
     def declared(self):
         return {"graph": settings(ActiveRagdollGraph)}
 
     def acts(self, obj) -> bool:
         return obj.active_ragdoll.graph.enabled
-
-    def steps(self, obj, rig):
-        if obj.active_ragdoll.graph.enabled:
-            yield "Graph", lambda: StateGraph(obj, rig)
 
 
 KIND = StateGraphKind()
