@@ -116,7 +116,7 @@ def plan(own: Biped, surface, lying, floor, animated, world, *, fps, gravity, ma
         keys = [Key("lie", 0.0, _seen(lain, turn, origin)), *written, *last]
         if times is None:
             times = np.cumsum([0.0, *(tempo * rhythm * [key.seconds for key in keys[1:]])])
-        return Course(own, room, local, keys, times, tempo, manner.held, ranges), keys, shift, way
+        return Course(own, surface, room, local, keys, times, tempo, manner.held, ranges), keys, shift, way
 
     times = course(stands)[0].stretched(own.placed(lying)[0]).times
     frames = int(np.ceil(max(times[-1], SHORTEST * tempo) * fps - 1e-6))
