@@ -203,12 +203,6 @@ class Clearances:
             found = [surface.extent(row, own.joints[row] - start, direction) for row in rows]
             return float(np.clip(max(found), 0.5 * usual, usual + 0.13 * h)) if max(found) > 0.0 else usual
 
-        def stiff(limb, direction):
-            """How far an end without a body of its own, which is stiff with its limb, reaches beyond its joint."""
-            row, end = own.limbs[limb, 1:3]
-            free = (surface.rows == end).any()
-            return 0.0 if free else surface.extent(row, own.joints[row] - own.joints[end], direction)
-
         if own.four:
             shoulder, tips = own.joints[own.limbs[2, 0]] - own.hip0, own.joints[own.limbs[:, 2]] + own.tips
             belly = max(reach(trunk, own.hip0, -Z, 0.13 * h), 0.03 * h - shoulder[2])
@@ -216,15 +210,14 @@ class Clearances:
             rows = ([row for row in own.limbs[0, 2:] if row >= 0], own.limbs[2, 2:3])
             sole, palm = (reach(rows[i], tips[2 * i], -Z, own.sole) for i in range(2))
             return Clearances(belly, side, 0.035 * h, palm, sole, sole)
-        kneeling = stiff(0, q.rotate(q.conjugate(turned(0, 80)), -Z))
         sole = reach([row for row in own.limbs[0, 1:] if row >= 0], own.joints[foot], -Z, own.sole)
         return Clearances(
             front=reach(trunk, own.hip0, X, 0.065 * h),
             back=reach(trunk, own.hip0, -X, 0.065 * h),
             knee=float(np.clip(surface.extent(own.limbs[0, 1], np.zeros(3), X), 0.035 * h, 0.06 * h)),
-            palm=float(np.clip(stiff(2, own.ways[2, 1]), 0.025 * h, 0.1 * h)),
+            palm=0.025 * h,
             sole=sole,
-            tuck=float(np.clip(kneeling, max(0.8 * length, 0.5 * sole) + 0.01 * h, 0.15 * h)),
+            tuck=max(0.8 * length, 0.5 * sole) + 0.01 * h,
         )
 
 
