@@ -23,8 +23,7 @@ class StoryOperator(Simulating, requires=(interface.unbaked, interface.not_in_ed
 
     def prepare(self, context):
         """Refuse before anything is changed; a character without a ragdoll gets one."""
-        obj = self.subject(context)
-        scene = interface.scene_of(obj, context)
+        scene = interface.scene_of(self.subject(context), context)
         story.check_frame(scene, scene.frame_current)
         self._told = scene.frame_current
         for each in self.objects(context):

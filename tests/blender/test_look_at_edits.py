@@ -38,17 +38,13 @@ def test_a_bone_posed_by_hand_is_shown_at_once_and_on_other_frames(human, fresh_
 
 
 def test_a_character_moved_turned_and_scaled_by_hand_aims_from_where_it_stands(human, fresh_scene):
-    for frame, edit in (
-        (5, {"location": (1.0, 1.0, 0.3)}),
-        (6, {"rotation_euler": (0.2, -0.1, 0.5)}),
-        (7, {"scale": (2.0, 2.0, 2.0)}),
-    ):
-        for name, value in edit.items():
-            setattr(human, name, value)
+    edits = ("location", (1.0, 1.0, 0.3)), ("rotation_euler", (0.2, -0.1, 0.5)), ("scale", (2.0, 2.0, 2.0))
+    for frame, (name, value) in enumerate(edits, 5):
+        setattr(human, name, value)
         rigs.update()
-        assert aim(human) < 0.05, edit
+        assert aim(human) < 0.05, name
         fresh_scene.frame_set(frame)
-        assert aim(human) < 0.05, edit
+        assert aim(human) < 0.05, name
 
 
 def test_a_bone_scaled_to_nothing_to_hide_it_stops_nobody(human, fresh_scene):
@@ -132,9 +128,7 @@ def test_a_character_earlier_in_the_scene_is_seen_with_its_stack_done(fresh_scen
         add_chain(obj)
         chain = obj.active_ragdoll.look_at[0]
         chain.target, chain.target_bone = other, "head"
-    order = [o.name for o in pose_stack.characters(fresh_scene)]
-    later = {"A": first, "B": second}[order[1]]
-    earlier = first if later is second else second
+    earlier, later = pose_stack.characters(fresh_scene)
     played = {}, {}
     for frame in FRAMES:
         fresh_scene.frame_set(frame)

@@ -44,8 +44,7 @@ def test_wires_fill_the_boxes_of_the_bodies_shown():
     (name,) = or_own("animals_pack_Horse.glb", own=("own bird",))
     rig = real(name)
     rigs.step(rig.scene, (rig.first, rig.first + 1))
-    cached = viewport.current(rig.obj, rig.scene)
-    matrices = viewport.body_matrices(rig.obj, bpy.context.view_layer.depsgraph, cached)
+    cached, matrices = viewport.shown_bodies(rig.obj, rig.scene, bpy.context.view_layer.depsgraph)
     bodies = [part.body for part in rig.obj.active_ragdoll.parts]
     assert np.allclose(matrices, rigs.matrices(bodies), atol=1e-6)
     found = lines(rig.obj, joints=False, limits=False)
@@ -60,8 +59,7 @@ def test_where_nothing_is_simulated_bodies_are_drawn_on_their_bones():
     rig = real(*or_own("Knight.glb", own=("own unreal",)))
     rig.scene.frame_set(rig.first + 9)
     assert rig.obj.active_ragdoll.state == "READY"
-    cached = viewport.current(rig.obj, rig.scene)
-    matrices = viewport.body_matrices(rig.obj, bpy.context.view_layer.depsgraph, cached)
+    _cached, matrices = viewport.shown_bodies(rig.obj, rig.scene, bpy.context.view_layer.depsgraph)
     posed = rigs.pose(rig.obj)
     for part, matrix in zip(rig.obj.active_ragdoll.parts, matrices, strict=True):
         bone = posed[rig.obj.data.bones.find(part.bone)]
@@ -99,15 +97,9 @@ def test_after_a_bake_simulated_bones_are_drawn_where_the_keys_have_been_changed
 
 def view(overlays=True, kind="VIEW_3D"):
     """The part of a context that the draw handler reads; a test has no window."""
-    context = bpy.context
-    return SimpleNamespace(
-        scene=context.scene,
-        view_layer=context.view_layer,
-        object=context.object,
-        selected_objects=list(context.selected_objects),
-        window_manager=context.window_manager,
-        space_data=SimpleNamespace(type=kind, overlay=SimpleNamespace(show_overlays=overlays)),
-    )
+    own = {name: getattr(bpy.context, name) for name in ("scene", "view_layer", "object", "window_manager")}
+    space = SimpleNamespace(type=kind, overlay=SimpleNamespace(show_overlays=overlays))
+    return SimpleNamespace(**own, selected_objects=list(bpy.context.selected_objects), space_data=space)
 
 
 @pytest.fixture

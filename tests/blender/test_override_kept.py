@@ -184,13 +184,6 @@ def found(obj) -> tuple:
     return tags, [(c.active_ragdoll.owner, built.record(c) | later) for c in collections(obj)]
 
 
-def raw(obj):
-    """The stored settings of an object, as an ID property."""
-    if not hasattr(obj, "bl_system_properties_get"):
-        return obj[saved.GROUP]
-    return obj.bl_system_properties_get()[saved.GROUP]
-
-
 def old_settings(obj) -> dict:
     """What 0.1.0 stored of what was built."""
     own = obj.active_ragdoll
@@ -214,9 +207,9 @@ def make_old(obj) -> None:
     """Store what a build made as 0.1.0 did, and nothing else."""
     old, target = old_settings(obj), obj.active_ragdoll.target_armature
     target.active_ragdoll.version = 0  # so that it has settings
-    raw(target)["posed_by"] = obj.name
+    saved.stored(target)["posed_by"] = obj.name
     for name, value in old.items():
-        raw(obj)[name] = value
+        saved.stored(obj)[name] = value
     for collection in collections(obj):
         for thing in (collection, *collection.objects):
             for tag in TAGS:
@@ -257,7 +250,7 @@ def test_a_file_of_0_1_0_plays_as_before(fresh_scene, cached, tmp_path):
     obj.active_ragdoll.property_unset("version")
     saved.bring_up()
     assert found(obj) == was
-    assert not set(saved.FORMER) & set(raw(obj).keys())
+    assert not set(saved.FORMER) & set(saved.stored(obj).keys())
     assert obj.active_ragdoll.run_state == ("CACHED" if cached else "READY")
     # A cache that was loaded is read in single precision, where the session that made it still knows better.
     after = rigs.play(scene, 1, LAST, lambda: rigs.pose(obj))

@@ -20,11 +20,7 @@ def human(fresh_scene):
 
 
 def phases(obj, frames) -> list:
-    found = []
-    for frame in frames:
-        obj.active_ragdoll.scene.frame_set(frame)
-        found.append(obj.active_ragdoll.state)
-    return found
+    return rigs.step(obj.active_ragdoll.scene, frames, lambda: obj.active_ragdoll.state)
 
 
 def test_a_knock_out_from_nothing(human, fresh_scene):
@@ -71,9 +67,8 @@ def test_the_floor_is_where_the_feet_are(human, fresh_scene):
     lowest = min((place @ (*vertex.co, 1.0))[2] for place, body in places for vertex in body.data.vertices)
     assert top == pytest.approx(lowest, abs=1e-4)
     assert top == pytest.approx(floor.matrix_world.translation.z + 0.5 * floor.dimensions.z), "as its shape is centred"
-    assert floor.rigid_body.type == "PASSIVE" and not any(
-        finding.operator == "add_floor" for finding in health.notices(human, fresh_scene)
-    )
+    assert floor.rigid_body.type == "PASSIVE"
+    assert not any(finding.operator == "add_floor" for finding in health.notices(human, fresh_scene))
 
 
 @pytest.mark.parametrize("bones", ((), ("forearm.L",)))

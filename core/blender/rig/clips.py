@@ -226,9 +226,7 @@ def _channels(places: dict, rest: RigRest, frames: NDArray) -> tuple[NDArray, ND
         if not own:
             continue
         turned = keyframes.rotations(mode, values[prop][:, own])
-        if mode == "QUATERNION":
-            length = np.sqrt(np.einsum("...i,...i->...", turned, turned))[..., None]
-            turned = np.where(length > 0.0, turned / np.where(length > 0.0, length, 1.0), (1.0, 0.0, 0.0, 0.0))
+        turned = quaternion.normalize(turned) if mode == "QUATERNION" else turned
         rotation[:, own] = np.where((modes[:, own] == mode)[..., None], turned, rotation[:, own])
     return values["location"], rotation, values["scale"]
 
@@ -239,11 +237,8 @@ def _local(obj: bpy.types.Object, rest: RigRest, location: NDArray, rotation: ND
     location, rotation, scale = location[:, order], rotation[:, order], scale[:, order]
     if rest.special and not (rest.scale_only and np.all(scale == 1.0)):
         return _local_of_special(obj, rest, location, rotation, scale)
-    return LocalPose(
-        rest.bind.positions + quaternion.rotate(rest.bind.rotations, location),
-        quaternion.multiply(rest.bind.rotations, rotation),
-        scale,
-    )
+    positions = rest.bind.positions + quaternion.rotate(rest.bind.rotations, location)
+    return LocalPose(positions, quaternion.multiply(rest.bind.rotations, rotation), scale)
 
 
 def _local_of_special(obj, rest: RigRest, location: NDArray, rotation: NDArray, scale: NDArray) -> LocalPose:
@@ -256,19 +251,15 @@ def _local_of_special(obj, rest: RigRest, location: NDArray, rotation: NDArray, 
     basis = pose_space.compose_matrices(location, rotation, scale)
     bind = pose_space.compose_matrices(rest.bind.positions, rest.bind.rotations)
     local = bind @ basis
-    rows = skeleton.from_level[list(rest.special)]
-    special = {int(row): obj.data.bones[skeleton.names[int(row)]] for row in rows}
+    special = {int(skeleton.from_level[i]): obj.data.bones[i] for i in rest.special}
     model = np.empty_like(local)
-    for start, stop in skeleton.levels:
-        for row in range(start, stop):
-            parent = int(skeleton.parents[row])
-            if row in special:
-                above = model[:, parent] if parent >= 0 else [None] * len(basis)
-                pairs = zip(basis[:, row], above, strict=True)
-                model[:, row] = [converted(special[row], own, parents) for own, parents in pairs]
-                local[:, row] = model[:, row] if parent < 0 else _inverse(model[:, parent]) @ model[:, row]
-            else:
-                model[:, row] = local[:, row] if parent < 0 else model[:, parent] @ local[:, row]
+    for row, parent in enumerate(skeleton.parents.tolist()):
+        if row in special:
+            above = model[:, parent] if parent >= 0 else [None] * len(basis)
+            model[:, row] = [converted(special[row], *pair) for pair in zip(basis[:, row], above, strict=True)]
+            local[:, row] = model[:, row] if parent < 0 else _inverse(model[:, parent]) @ model[:, row]
+        else:
+            model[:, row] = local[:, row] if parent < 0 else model[:, parent] @ local[:, row]
     return LocalPose(*pose_space.decompose_matrices(local))
 
 

@@ -3,10 +3,8 @@
 Characters and scenes carry the version of the layout that they were stored with; in files of 0.1.0 it is absent, 0.
 A step may meet an owner that needs nothing of it, such as one made in this session.
 
-Of a library override, Blender stores only what differs from the library, and of lists in property groups not even all
-of that (measured: of three entries added to a list, two come back on 4.2 and 4.5; on 5.0, nothing of a group that the
-library does not have). So everything that differs is written to the character's scene when the file is saved, and set
-again after it is loaded. What does not differ still comes from the library.
+Of a library override, Blender stores only what differs from the library, and of lists not even all of that; see
+docs/blender-facts.md. So what differs is written to the scene when the file is saved, and set again after loading.
 """
 
 import json

@@ -280,13 +280,12 @@ def write(path: Path, profile: Profile) -> None:
 def read(path: Path) -> Profile:
     """The profile of a file. Raises RagdollError: names the file and the place in it."""
     path = Path(path)
+    with on_disk(path):
+        data = path.read_bytes()
     try:
-        with on_disk(path):
-            text = path.read_text(encoding="utf-8-sig")
+        return files.parse(data.decode("utf-8-sig"), schema())
     except UnicodeDecodeError as error:
         raise RagdollError(f"{path.name}: not a text in UTF-8 (byte {error.start})") from error
-    try:
-        return files.parse(text, schema())
     except RagdollError as error:
         raise RagdollError(f"{path.name}: {error}") from error
 
