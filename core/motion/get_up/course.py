@@ -65,12 +65,9 @@ class Course:
     def __init__(
         self, own: Biped, surface: Surface, room: Clearances, floor: Floor, keys, times, tempo, held=(), ranges=None
     ) -> None:
-        """Go through keys.
+        """times: of the keys [k], [s]. tempo: how much longer everything takes than for a man of 1.8 m on the Earth.
 
-        Args:
-            times: of the keys [k], [s].
-            tempo: how much longer everything takes than for a man of 1.8 m on the Earth.
-            held: arms that are not to bear anything. ranges: of its joints (`Ranges`), where they are known.
+        held: arms that are not to bear anything. ranges: of its joints (`Ranges`), where they are known.
         """
         self.tempo = tempo
         self.own, self.room, self.floor, self.times = own, room, floor, np.asarray(times, dtype=float)

@@ -195,8 +195,7 @@ def _stance(own: Biped, surface: Surface, matrices, risen: Posture, origin, floo
     foot = risen.ends[0] * (1.0, -1.0 if right else 1.0, 1.0)
     wanted = q.rotate(turn, np.array([foot[0], foot[1] - np.sign(foot[1]) * own.hips * 1.1, 0.0])) + origin
     shift = wanted - q.rotate(way, posture.ends[:2].mean(axis=0))
-    # On a floor as high as the animation's own it keeps its own heights.
-    shift[2] = 0.0
+    shift[2] = 0.0  # on a floor as high as the animation's own it keeps its own heights
     there = np.array([foot[0], 0.0, 0.0])
     high = own.height - surface.depths(own, deltas, places, Floor(own.height))[1:3].max()  # what it stands on
     rise = origin[2] + floor.plane(there) + _step(own, floor, there) - high
