@@ -349,7 +349,8 @@ class Recoveries(Effect):
             settings = character.obj.active_ragdoll
             if settings.recovery.enabled and not settings.muted:
                 self.by_name[character.name] = Recovery(character, scene)
-        self._apply(run)
+        if self.by_name:
+            self._apply(run)
 
     def read(self, run, scene, character, settings, edited: bool) -> None:
         """Read the settings; edits in mid-shot count from the next frame on."""
@@ -399,8 +400,6 @@ class Recoveries(Effect):
         return None if found is None else found.record.blend(frame)
 
     def _apply(self, run) -> None:
-        if not self.by_name:
-            return
         count = len(run.masses)
         factor = np.ones(count)
         off, driven, waiting = (np.zeros(count, dtype=bool) for _ in range(3))
