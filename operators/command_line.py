@@ -155,9 +155,7 @@ def _bake(options) -> None:
         value = given[parameter.setting] = getattr(options, parameter.setting)
         if value is not None:
             parameter.check(f"'{obj.name}'", value)
-    for name, value in given.items():  # before building, which makes what the drive needs
-        _set(obj, name, value)
-    built = _ragdoll_of(obj, scene, options)
+    built = _ragdoll_of(obj, scene, options, given)
     _set(obj, "rotation_weight", options.rotation)
     _set(obj, "translation_weight", options.translation)
     choose_range(scene, min(shot[0], first), last)  # a piece of a shot begins where the shot does
@@ -268,8 +266,11 @@ def _find_armature(scene, file: str, name: str | None):
     raise RagdollError(f"{file}: no armature '{name}' in scene '{scene.name}'; there is {listed}")
 
 
-def _ragdoll_of(obj, scene, options):
-    """Build the character's ragdoll: `build.Built`; None where it has one and no option asks for another."""
+def _ragdoll_of(obj, scene, options, given=None):
+    """Build the character's ragdoll: `build.Built`; None where it has one and no option asks for another.
+
+    The settings that are given win over those of a profile.
+    """
     settings, bones = obj.active_ragdoll, options.bones
     if options.profile is not None:
         read = profiles.read if options.profile.lower().endswith(".json") else profiles.preset
@@ -277,6 +278,8 @@ def _ragdoll_of(obj, scene, options):
         print("; ".join([f"profile {options.profile} on '{obj.name}': {applied.text()}", *applied.notes]))
         if any(bone.active_ragdoll.simulate for bone in obj.pose.bones):
             bones = bones or "KEEP"
+    for name, value in (given or {}).items():  # before building, which makes what the drive needs
+        _set(obj, name, value)
     if settings.is_ragdoll and not bones:
         print(f"'{obj.name}' has a ragdoll: {len(settings.parts)} bodies")
         return None

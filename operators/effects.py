@@ -147,10 +147,8 @@ class ACTIVE_RAGDOLL_OT_add_attachment(OnRagdoll, bpy.types.Operator):
 
     def act(self, context, obj):
         target = next((other for other in context.selected_objects if other != obj), None)
-        if self.target:
-            target = bpy.data.objects.get(self.target)
-            if target is None:
-                raise RagdollError(f"There is no object '{self.target}'")
+        if self.target and (target := bpy.data.objects.get(self.target)) is None:
+            raise RagdollError(f"There is no object '{self.target}'")
         effects.attach(obj, self.bone or getattr(interface.active_bone(obj), "name", ""), target)
 
 

@@ -43,10 +43,9 @@ class ACTIVE_RAGDOLL_OT_setup_look_at(MotionOperator, bpy.types.Operator, label=
         return f"'{obj.name}': {len(chain.entries)} bones look at '{name}'{held}{told}"
 
     def _target(self, context, obj):
+        if self.target and (target := bpy.data.objects.get(self.target)) is None:
+            raise RagdollError(f"There is no object '{self.target}' to look at")
         if self.target:
-            target = bpy.data.objects.get(self.target)
-            if target is None:
-                raise RagdollError(f"There is no object '{self.target}' to look at")
             return target
         others = [other for other in context.selected_objects if other is not obj and other.type != "ARMATURE"]
         others = [other for other in others if other.find_armature() is None]  # not the character's own mesh

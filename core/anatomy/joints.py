@@ -249,7 +249,12 @@ def turns_of(posture: Posture, bind: axes.Bind, turns, bones, body_parents) -> n
     for i, bone in enumerate(bones):
         if body_parents[i] < 0:
             continue
-        turn = _chain(posture, bind.axes, chains[i], counts[i]) if chains[i] else _limb(posture, bind, int(bone))
+        turn = quaternion.identity() if chains[i] else _limb(posture, bind, int(bone))
+        if chains[i] in (SPINE, NECK):
+            forwards = posture.trunk if chains[i] == SPINE else posture.neck
+            turn = _about(bind.axes.left, forwards / counts[i])
+        if chains[i] == NECK:
+            turn = quaternion.multiply(turn, _about(bind.axes.forward, -posture.aside / counts[i]))
         if turn is not None:
             result[i] = quaternion.multiply(quaternion.conjugate(turns[bone]), quaternion.multiply(turn, turns[bone]))
     return result
@@ -257,14 +262,6 @@ def turns_of(posture: Posture, bind: axes.Bind, turns, bones, body_parents) -> n
 
 def _about(axis, degrees) -> np.ndarray:
     return quaternion.from_axis_angle(axis, np.radians(degrees))
-
-
-def _chain(posture: Posture, own: axes.Axes, chain: str, count: int):
-    if chain == SPINE:
-        return _about(own.left, posture.trunk / count)
-    if chain == NECK:
-        return quaternion.multiply(_about(own.left, posture.neck / count), _about(own.forward, -posture.aside / count))
-    return quaternion.identity()
 
 
 def _limb(posture: Posture, bind: axes.Bind, bone: int):

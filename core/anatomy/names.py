@@ -113,9 +113,10 @@ def read(names: list) -> list[Name]:
 def read_name(name: str, common: str = "") -> Name:
     """What one name says; a leading word `common` is left out."""
     name = unicodedata.normalize("NFKC", name).strip()
-    japanese = _read_japanese(name)
-    if japanese is not None:
-        return japanese
+    if _JAPANESE.search(name):
+        side = next((side for pattern, side in _JAPANESE_SIDES if re.search(pattern, name)), None)
+        word = re.sub(r"^[左右]|[._][LR]$|[._]\d{3}$", "", name)
+        return Name(next((meaning for meaning, pattern in _PATTERNS if re.search(pattern, word)), None), side)
     prefix, rest = _PREFIX.match(name).groups()
     if prefix and prefix[:3].upper() != "DEF":
         return Name(r.HELPER)
@@ -232,18 +233,6 @@ _PATTERNS = (
     (r.TAIL, "しっぽ|尻尾"),
     (r.HELPER, "胸"),
 )
-
-
-def _read_japanese(name: str) -> Name | None:
-    """What a Japanese name in NFKC says; None for other names."""
-    if not _JAPANESE.search(name):
-        return None
-    side = next((side for pattern, side in _JAPANESE_SIDES if re.search(pattern, name)), None)
-    word = re.sub(r"^[左右]|[._][LR]$|[._]\d{3}$", "", name)
-    meaning = next((meaning for meaning, pattern in _PATTERNS if re.search(pattern, word)), None)
-    return Name(meaning, side)
-
-
 _TWIN = re.compile(r"D(?=(?:[._][LR])?$)")
 
 

@@ -141,9 +141,15 @@ def pushes(hit: Hit | Explosion, bodies: Bodies, begin: float, end: float, fps) 
         row = bodies.names.index(hit.bone)
         arm = quaternion.rotate(bodies.rotations[row], np.asarray(hit.point, dtype=float))
         return [_push(hit, bodies, row, part, hit.impulse, _direction(hit, bodies, row, arm), arm, title, starts)]
+    way = bodies.centers - np.asarray(hit.origin, dtype=float)
+    distance = np.linalg.norm(way, axis=1)
+    there = distance <= 1e-9 * hit.radius  # what stands in its origin goes up
+    away = np.where(there[:, None], (0.0, 0.0, 1.0), way / np.where(there, 1.0, distance)[:, None])
+    left = np.maximum(1.0 - distance / hit.radius, 0.0)
+    impulses = np.where(left > 0.0, hit.impulse * left**hit.falloff, 0.0).tolist()
     return [
-        _push(hit, bodies, row, part, impulse, way, np.zeros(3), f"{title}, bone '{bodies.names[row]}'", starts)
-        for row, (impulse, way) in enumerate(zip(*_blown(hit, bodies), strict=True))
+        _push(hit, bodies, row, part, impulse, away[row], np.zeros(3), f"{title}, bone '{bodies.names[row]}'", starts)
+        for row, impulse in enumerate(impulses)
         if impulse != 0.0
     ]
 
@@ -157,16 +163,6 @@ def _direction(hit: Hit, bodies: Bodies, row: int, arm) -> np.ndarray:
         way = quaternion.rotate(bodies.rotations[row], way)
     way = way / max(float(np.abs(way).max()), 1e-300)  # lengths near the ends of the range square badly
     return way / max(float(np.linalg.norm(way)), 1e-12)
-
-
-def _blown(blast: Explosion, bodies: Bodies) -> tuple[list, np.ndarray]:
-    """Impulses [m] of an explosion, whole duration, and their directions [m, 3]: up on what stands in its origin."""
-    way = bodies.centers - np.asarray(blast.origin, dtype=float)
-    distance = np.linalg.norm(way, axis=1)
-    there = distance <= 1e-9 * blast.radius
-    away = np.where(there[:, None], (0.0, 0.0, 1.0), way / np.where(there, 1.0, distance)[:, None])
-    left = np.maximum(1.0 - distance / blast.radius, 0.0)
-    return np.where(left > 0.0, blast.impulse * left**blast.falloff, 0.0).tolist(), away
 
 
 def _push(hit, bodies: Bodies, row: int, part, impulse: float, direction, arm, title: str, starts) -> Push:
@@ -246,15 +242,6 @@ def checked_loosening(settings: Loosening) -> None:
             raise RagdollError(f"Loosening: {name} must be 0 to 1, got {value:g}")
 
 
-def felt(settings: Loosening, parents, body: int) -> np.ndarray:
-    """Share of a hit that each body feels [m]: a factor for each joint up and down the tree, at least `others`."""
-    up, down = weight_spread.distances(parents, body)
-    reached = np.isfinite(up)
-    way = np.where(reached, settings.parents ** np.where(reached, up, 0.0), 0.0)
-    way = way * settings.children ** np.where(reached, down, 0.0)
-    return np.maximum(way, settings.others)
-
-
 def loosened(settings: Loosening, factors, blows, parents, begin, end, mass, size=1.8, gravity=9.81) -> np.ndarray:
     """The factors [m] at time `end` from those at `begin`, all times in seconds.
 
@@ -273,7 +260,12 @@ def loosened(settings: Loosening, factors, blows, parents, begin, end, mass, siz
         if not np.isfinite(blow.impulse):
             raise RagdollError(f"The impulse on body {blow.body} at {blow.begins:g} s is not a number: {blow.impulse}")
         moments.update(t for t in (blow.begins, blow.begins + blow.duration) if begin < t < end)
-    shares = {body: scale * felt(settings, parents, body) for body in {blow.body for blow in blows}}
+    shares = {}  # of a hit on a body: a factor for each joint up and down the tree, at least `others`
+    for body in {blow.body for blow in blows}:
+        up, down = weight_spread.distances(parents, body)
+        reached = np.isfinite(up)
+        way = np.where(reached, settings.parents ** np.where(reached, up, 0.0), 0.0)
+        shares[body] = scale * np.maximum(way * settings.children ** np.where(reached, down, 0.0), settings.others)
     for start, stop in pairwise(sorted(moments)):
         pull = np.zeros(len(factors))
         for blow in blows:

@@ -43,17 +43,14 @@ def pushed(what: str, way: str, impulse: float, frame: int) -> dict:
     for now in range(frame + 1, LAST):
         a, b = states[now - 1], states[now]
         for k in (0, 1) if a and b else ():
-            figures["steps"] += bool(a.feet[k].swing and not b.feet[k].swing and abs(_gone(a, b, k)) > 0.05)
+            stood = a.feet[k].swing and not b.feet[k].swing
+            figures["steps"] += bool(stood and abs(b.feet[k].offset - a.feet[k].swing[0]) > 0.05)
             if not a.feet[k].swing and not b.feet[k].swing:
                 # The walk's own slide where its phase is, as fast as that goes.
                 at, faster = int(now - 1 + a.ahead), 1.0 + max(b.ahead - a.ahead, 0.0)
                 own = max(_moved(_plain[what], at + i, toes[k]) for i in (0, 1, 2))
                 figures["slide"] = max(figures["slide"], 1e3 / size * (_moved(poses, now - 1, toes[k]) - faster * own))
     return figures
-
-
-def _gone(before, after, k: int) -> complex:
-    return after.feet[k].offset - before.feet[k].swing[0]
 
 
 def _moved(poses: dict, frame: int, row: int) -> float:

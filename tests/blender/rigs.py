@@ -535,11 +535,6 @@ def momenta(poses: np.ndarray, masses: np.ndarray, moments: np.ndarray, fps: flo
     return momentum, around, np.einsum("fmij,mj,fmkj,fmk->fmi", turns[1:], moments, turns[1:], rate)
 
 
-def box_moments(masses: np.ndarray, sides: np.ndarray) -> np.ndarray:
-    """Principal moments [m, 3] of boxes with sides [m, 3]."""
-    return masses[:, None] / 12.0 * ((sides**2).sum(axis=1, keepdims=True) - sides**2)
-
-
 def solid(part):
     """The body of a part in bind pose as the objects in the file have it: a `Shape`, of pieces for a compound."""
     from active_ragdoll.core.blender.physics import body_objects

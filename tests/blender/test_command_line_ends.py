@@ -105,6 +105,14 @@ def test_options_that_make_no_sense(call, file, options, message):
     assert code == 1 and len(errors) == 1 and message in errors[0], errors
 
 
+def test_a_drive_that_is_stated_wins_over_the_profile_s(call, file, tmp_path):
+    profile = tmp_path / "profile.json"
+    assert bpy.ops.active_ragdoll.export_profile(filepath=str(profile)) == {"FINISHED"}
+    assert '"drive": "VELOCITY"' in profile.read_text()
+    assert call("bake", file, "--profile", profile, "--drive", "SPRING")[0] == 0
+    assert bpy.data.objects["Human"].active_ragdoll.drive == "SPRING"
+
+
 def test_several_view_layers_bake_the_same(call, file, tmp_path):
     found = []
     for more in ((), ("Second", "Third")):

@@ -221,7 +221,7 @@ def test_a_bone_stops_at_either_end_of_a_range(fresh_scene):
             made.append(hang(fresh_scene, len(made), joint, low, high, pull, aside=axis == 1))
             wanted.append((joint, axis, end))
     for angles, (joint, axis, end) in zip(stopped(fresh_scene, made), wanted, strict=True):
-        share = SHARE if joint == "CONE" and axis != 1 else 0.0  # A cone's swing is only promised to a share of itself
+        share = SHARE if joint == "CONE" and axis != 1 else 0.0  # a cone's swing is only promised to a share of itself
         assert abs(angles[axis] - end) < max(ANGLE, share * abs(end)), (joint, axis, end)
         assert joint == "CONE" or np.abs(np.delete(angles, axis)).max() < ANGLE, (joint, axis, end)
 

@@ -249,7 +249,7 @@ def test_a_character_knocked_out_lets_its_feet_go(fresh_scene):
         planted[frame] = looking.foot_errors(obj, rigs.pose(ghost), plain[frame])[0]
     assert max(planted[frame] for frame in range(1, 12)) < 1e-4
     assert min(planted[frame] for frame in range(14, 26)) > 0.02
-    played = rigs.pose(ghost)  # A jump shows what was played
+    played = rigs.pose(ghost)  # a jump shows what was played
     fresh_scene.frame_set(8)
     assert looking.foot_errors(obj, rigs.pose(ghost), plain[8])[0] < 1e-4
     fresh_scene.frame_set(25)

@@ -161,7 +161,7 @@ def shown_after_edits(keyed: bool) -> list:
             setattr(group, name, new)
         scene.frame_set(4 + i % 10)
         assert scene.name in STATE.runs, (what, STATE.messages)
-        recovery = STATE.runs[scene.name].effect("recovery").by_name[obj.name].settings
+        recovery = STATE.runs[scene.name].effect("recoveries").by_name[obj.name].settings
         found.append((what, rigs.bodies(obj), [np.array(bone.matrix_basis) for bone in target.pose.bones], recovery))
         for (group, name, *_), value in zip(settings, before, strict=True):
             setattr(group, name, value)

@@ -265,7 +265,7 @@ def test_hocks_and_toes(seed, count, amount):
     distance = np.linalg.norm(foot - hip)
     if count > 2 and 2 * lengths.max() - lengths.sum() < distance < lengths.sum():
         check_planted(body, [leg], body.bind, result, 1e-4)
-    new = result.model(body.skeleton)[0][leg.foot_bone]  # A single segment points at where its foot stood
+    new = result.model(body.skeleton)[0][leg.foot_bone]  # a single segment points at where its foot stood
     if count == 2:
         assert angle(new - hip, foot - hip) < 1e-6
 

@@ -219,7 +219,7 @@ def test_behind_the_side_is_kept(elevation):
     np.testing.assert_allclose(changes, (195.5, 164.5), atol=3)
     flips = np.flatnonzero(np.array(jumps) > np.radians(10))
     assert len(flips) == 2
-    for azimuth in (179.9, 180.1, 179.9, 180.1):  # A target that trembles straight behind flips nothing
+    for azimuth in (179.9, 180.1, 179.9, 180.1):  # a target that trembles straight behind flips nothing
         before = state.side
         pose, state = look.apply(body, body.bind, Inputs(target=target_at(body, azimuth, elevation)), state)
         assert state.side == before

@@ -42,12 +42,9 @@ def _round(capsule: bool) -> tuple[np.ndarray, np.ndarray, list]:
     half = np.repeat([-1.0] * len(lower) + [1.0] * len(upper), SIDES)
     faces = [tuple(range(SIDES))[::-1]]
     for low in range(0, len(half) - SIDES, SIDES):
-        faces += [(low + i, low + j, low + SIDES + j, low + SIDES + i) for i, j in _SIDES_IN_TURN]
+        faces += [(low + i, low + j, low + SIDES + j, low + SIDES + i) for i, j in enumerate((*range(1, SIDES), 0))]
     faces.append(tuple(range(len(half) - SIDES, len(half))))
     return np.stack([radius * np.cos(turn), radius * np.sin(turn), height], axis=1), half, faces
-
-
-_SIDES_IN_TURN = [(i, (i + 1) % SIDES) for i in range(SIDES)]
 
 
 def make_mesh(name: str, shape: Shape) -> bpy.types.Mesh:
@@ -208,23 +205,24 @@ def collect_edits(obj) -> list[str]:
 
     Returns names of the bones whose bodies were edited since they were built or last collected.
     """
-    settings = obj.active_ragdoll
-    edited = []
+    settings, edited = obj.active_ragdoll, []
     with STATE.writing():
         shown = None if is_editing(obj) else _animated_places(obj)
         pieces = pieces_by_body(settings)
         for i, part in enumerate(settings.parts):
             body, bone = part.body, obj.pose.bones.get(part.bone)
-            if body is None or bone is None or body.type != "MESH" or body.rigid_body is None:
-                continue
             made = _record_of(body)
-            if made is None:
+            if made is None or bone is None or body.type != "MESH" or body.rigid_body is None:
                 continue
             own, its = bone.active_ragdoll, pieces.get(body, ())
-            touched = _keep_tuning(body, made, own)
-            if _reshaped(body, its, made, settings.height):
+            touched = _reshaped(body, its, made, settings.height)
+            if touched:
                 _keep_shape(part, its, own, settings, None if shown is None else shown[i])
-                touched = True
+            for name, setting in _TUNED:
+                now = float(getattr(body.rigid_body, name))
+                if abs(now - made[name]) > 1e-6 * max(abs(made[name]), 1e-3):
+                    setattr(own, setting, now)
+                    touched = True
             if touched:
                 edited.append(part.bone)
         if edited:
@@ -259,12 +257,17 @@ def _stated_shape(own, planned: str, bind, scale: float) -> Shape:
     """The shape [m] that a bone's settings state; a round one takes its larger half extents, as in Blender."""
     kind = planned if own.shape == "AUTO" else own.shape
     points = np.array(json.loads(own.body_points or "[]"), dtype=float).reshape(-1, 3) * scale
-    if kind == COMPOUND:
-        if len(points) and sum(own.body_pieces) == len(points):
-            return _compound(own, points, bind, scale)
-        kind = CONVEX_HULL  # of corners that are told as a whole
-    if kind == CONVEX_HULL and not len(points):
-        kind = BOX
+    center = bind[:3, :3] @ np.array(own.body_location, dtype=float) * scale + bind[:3, 3]
+    axes = bind[:3, :3] @ np.array(Quaternion(own.body_rotation).normalized().to_matrix())
+    if kind == COMPOUND and len(points) and sum(own.body_pieces) == len(points):
+        pieces = []
+        for corners in filter(len, np.split(points, np.cumsum(own.body_pieces)[:-1])):
+            low, high = corners.min(axis=0), corners.max(axis=0)
+            middle = (low + high) / 2.0
+            pieces.append(Shape(CONVEX_HULL, center + axes @ middle, axes, (high - low) / 2.0, corners - middle))
+        return fitting.joined(pieces, axes)
+    if kind in (COMPOUND, CONVEX_HULL):  # a compound's corners may be told as a whole
+        kind = CONVEX_HULL if len(points) else BOX
     half = np.array(own.half_extents, dtype=float) * scale
     half = np.maximum(half, 1e-3 * max(half.max(), 1e-6))
     if kind == SPHERE:
@@ -274,26 +277,7 @@ def _stated_shape(own, planned: str, bind, scale: float) -> Shape:
         half[2] = max(half[2], half[0])
     elif kind == CONVEX_HULL:
         half = np.ptp(points, axis=0) / 2.0
-    center, axes = _place(own, bind, scale)
     return Shape(kind, center, axes, half, points if kind == CONVEX_HULL else None)
-
-
-def _compound(own, points, bind, scale: float) -> Shape:
-    """A compound of the hulls of corners [k, 3] in the body's frame [m]."""
-    center, axes = _place(own, bind, scale)
-    pieces = []
-    for corners in np.split(points, np.cumsum(own.body_pieces)[:-1]):
-        if len(corners):
-            low, high = corners.min(axis=0), corners.max(axis=0)
-            middle = (low + high) / 2.0
-            pieces.append(Shape(CONVEX_HULL, center + axes @ middle, axes, (high - low) / 2.0, corners - middle))
-    return fitting.joined(pieces, axes)
-
-
-def _place(own, bind, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Middle [3] [m] and axes [3, 3] of a body, as a bone's settings state them."""
-    center = bind[:3, :3] @ np.array(own.body_location, dtype=float) * scale + bind[:3, 3]
-    return center, bind[:3, :3] @ np.array(Quaternion(own.body_rotation).normalized().to_matrix())
 
 
 def adopt_body(obj, part) -> None:
@@ -335,11 +319,6 @@ def begin_editing(obj) -> None:
         obj.data.pose_position = "REST"
     settings.collection.hide_viewport = settings.bodies.hide_viewport = False
     _show_for_editing(obj, True)
-    pieces = pieces_by_body(settings)
-    for part in settings.parts:
-        part.body.hide_select = False
-        if part.body in pieces:  # its wires would stay behind when a piece is moved
-            part.body.display_type = "BOUNDS"
 
 
 def end_editing(obj) -> None:
@@ -352,24 +331,23 @@ def end_editing(obj) -> None:
         settings.scene.rigidbody_world.enabled = bool(before["enabled"])
     if obj.data.library is None:
         obj.data.pose_position = before["pose"]
-    for part in settings.parts:
-        if part.body is not None:
-            part.body.hide_select, part.body.display_type = True, "WIRE"
     _show_for_editing(obj, False)
     del settings.bodies[EDITING]
 
 
 def _show_for_editing(obj, editing: bool) -> None:
     """Show a character's bodies and their pieces while they are edited, even if helpers are hidden."""
-    settings = obj.active_ragdoll
-    outer = settings.scene.collection
-    pieces = [piece for its in pieces_by_body(settings).values() for piece in its]
+    settings, by_body = obj.active_ragdoll, pieces_by_body(obj.active_ragdoll)
+    outer, bodies = settings.scene.collection, [part.body for part in settings.parts if part.body is not None]
+    pieces = [piece for its in by_body.values() for piece in its]
     for things, held in (([settings.bodies], outer.children), (pieces, outer.objects)):
         for thing in things:
             if editing != (thing.name in held):
                 (held.link if editing else held.unlink)(thing)
-    for piece in pieces:
-        piece.hide_select = not editing
+    for each in (*pieces, *bodies):
+        each.hide_select = not editing
+    for body in bodies:  # a compound's wires would stay behind when a piece is moved
+        body.display_type = "BOUNDS" if editing and body in by_body else "WIRE"
 
 
 # ---- measuring ----------------------------------------------------------------------------------------------------
@@ -399,17 +377,6 @@ def _reshaped(body, pieces, made, height) -> bool:
     # A turn counts by how far it carries the shape's surface.
     difference = np.abs(np.array(body.matrix_basis) - made["basis"])
     return bool(max(difference[:3, 3].max(), difference[:3, :3].max() * size) > MOVED * height)
-
-
-def _keep_tuning(body, made, own) -> bool:
-    """Copy mass, friction and bounciness that were changed on the rigid body to the bone; whether there were any."""
-    touched = False
-    for name, setting in _TUNED:
-        now, before = float(getattr(body.rigid_body, name)), made[name]
-        if abs(now - before) > 1e-6 * max(abs(before), 1.0e-3):
-            setattr(own, setting, now)
-            touched = True
-    return touched
 
 
 def _keep_shape(part, pieces, own, settings, shown) -> None:
@@ -467,8 +434,7 @@ def _kind_of(collision_shape: str, points) -> tuple[str, np.ndarray]:
 
 def _animated_places(obj) -> np.ndarray | None:
     """Where the animation has the bodies at the frame shown [m, 4, 4]; None where that is not at hand."""
-    settings = obj.active_ragdoll
-    scene = settings.scene
+    settings, scene = obj.active_ragdoll, obj.active_ragdoll.scene
     hidden = scene.active_ragdoll.source if scene is not None else None
     if hidden is None or settings.source is None or hidden.frame_current != scene.frame_current:
         return None

@@ -24,7 +24,7 @@ from ..settings.bone import store_roles
 from ..stack import pose_stack
 from . import body_objects, built, collision, joint_objects, motors, remove, source, world
 from .built import Part
-from .helpers import add_spring, carrier, constrain, copy_locally, helper, keep_aside, make_kinematic, show_helpers
+from .helpers import add_spring, constrain, copy_locally, helper, keep_aside, make_kinematic, show_helpers
 
 AUTOMATIC_DENSITY = 1000.0
 CANDIDATES = 25  # poses of the animation that are looked at for a bind pose
@@ -308,27 +308,23 @@ def _main(obj, pose, deform, anatomy, skinned: bool) -> np.ndarray:
 def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
     """Make the bodies and their targets, each kind in a collection of its own."""
     settings = obj.active_ragdoll
-    count = len(plan.bones)
-    box, centers = 2.0 * plan.array("half"), plan.array("center")
+    box, centers, axes = 2.0 * plan.array("half"), plan.array("center"), plan.array("axes")
     # Blender's inertia of a capsule is that of its box, so the box serves for all.
-    squares = box**2
-    own = masses / 12.0 * (squares.sum(axis=1) * 2.0 / 3.0)
-    heads = pose.heads[plan.bones]
-    pivots = np.where((plan.parents >= 0)[:, None], heads, centers)
+    own = masses / 12.0 * ((box**2).sum(axis=1) * 2.0 / 3.0)
+    pivots = np.where((plan.parents >= 0)[:, None], pose.heads[plan.bones], centers)
     mean = servo.carried_inertia(masses, centers, pivots, plan.parents, own)
-    moments = _carried_moments(plan, masses, pivots)
+    # Moments of inertia [m, 3] of all that each joint carries, about the joint, along its body's axes.
+    own = fitting.own_moments([shape.kind for shape in plan.shapes], box, masses)
+    carried = joint_motors.carried_tensors(masses, own, axes, centers, pivots, skeleton.descends(plan.parents))
+    moments = np.einsum("mia,mij,mja->ma", axes, carried, axes)
     point = fitting.Shape(fitting.BOX, np.zeros(3), np.eye(3), np.full(3, TARGET_SIZE * height))
     small = body_objects.make_mesh(f"{obj.name} Target", point)
     parts, (bodies, targets) = [], inner
     pace = (height / SLEEPY_HEIGHT) ** 0.5
-    for i in range(count):
-        bone = int(plan.bones[i])
-        name = pose.names[bone]
-        tuning = obj.pose.bones[bone].active_ragdoll
-        bind = pose.matrices[bone]
-        shape = plan.shapes[i]
+    for i, (bone, shape) in enumerate(zip(plan.bones.tolist(), plan.shapes, strict=True)):
+        name, tuning = pose.names[bone], obj.pose.bones[bone].active_ragdoll
         body_bind = affine(shape.axes, shape.center)
-        offset = np.linalg.inv(bind) @ body_bind
+        offset = np.linalg.inv(pose.matrices[bone]) @ body_bind
 
         mesh = body_objects.make_mesh(f"{obj.name} {name}", shape)
         body = helper(f"{obj.name} {name} Body", mesh, bodies, built.BODY, name, place=body_bind, aside=False)
@@ -355,19 +351,9 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
             setattr(drive, f"use_spring_{axis}", True)
             setattr(drive, f"spring_damping_{axis}", 1.0)
 
-        parent = int(plan.parents[i])
-        above = pose.names[int(plan.bones[parent])] if parent >= 0 else ""
+        above = pose.names[plan.bones[plan.parents[i]]] if plan.parents[i] >= 0 else ""
         parts.append(Part(name, above, offset, body_bind, mean[i], moments[i], int(plan.depth[i])))
     return parts
-
-
-def _carried_moments(plan, masses, pivots) -> np.ndarray:
-    """Moments of inertia [m, 3] of all that each joint carries, about the joint, along its body's axes."""
-    own = fitting.own_moments([shape.kind for shape in plan.shapes], 2.0 * plan.array("half"), masses)
-    axes = plan.array("axes")
-    carries = skeleton.descends(plan.parents)
-    tensors = joint_motors.carried_tensors(masses, own, axes, plan.array("center"), pivots, carries)
-    return np.einsum("mia,mij,mja->ma", axes, tensors, axes)
 
 
 # ---- bind pose ------------------------------------------------------------------------------------------------------
@@ -421,7 +407,7 @@ def _find_bind_pose(obj, poses, frames) -> list[str]:
 def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
     """Make the physics armature, the anchors that its bones copy, and the character's constraints that copy it."""
     settings = obj.active_ragdoll
-    physics = carrier(obj, collection)
+    physics = source.armature_copy(obj, f"{obj.name} Physics", collection, built.PHYSICS_ARMATURE)
     _location, _rotation_unused, scale = Matrix(to_world.tolist()).decompose()
     mirrored = bool(np.linalg.det(to_world[:3, :3]) < 0.0)
     ancestors = skeleton.nearest_ancestors(pose.parents, np.isin(np.arange(len(pose.names)), plan.bones))
@@ -429,21 +415,23 @@ def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
     # Bones below them that constraints of the rig would keep in the animation's place (Rigify's fingers).
     others = [b for b, above in zip(obj.pose.bones, ancestors, strict=True) if above >= 0 and b.name not in simulated]
     held = [bone.name for bone in others if any(_leads(c) and c.influence > 0.0 for c in bone.constraints)]
-    if settings.target_armature is None:
+    if settings.target_armature is not None:  # it shows the stack's pose instead of the character's own animation
+        physics.animation_data_clear()
+        given, copied = physics.pose.bones.keys(), (settings.target_armature, source.TARGET_NAME)
+    else:
         # What the rig's constraints give is taken from the source, relative to the parent: a limb goes where its parent
         # does, which the bodies lead.
         # So do the bones between and above: what is posed by hand or by another action later reaches the source alone.
         above = {other.name for name in simulated + held for other in obj.pose.bones[name].parent_recursive}
         given = held + [name for name in simulated if any(map(_leads, obj.pose.bones[name].constraints))]
         given += sorted(above.difference(simulated, held))
-        for name in given:
-            for constraint in physics.pose.bones[name].constraints:
-                constraint.mute = True
-        copy_locally(physics, given, settings.source, source.FOLLOWER_NAME)
-    alike, link, following, parts, size = {}, None, None, settings.parts, 0.005 * settings.height
-    for i, bone in enumerate(plan.bones):
-        part = parts[i]
-        name = pose.names[bone]
+        copied = settings.source, source.FOLLOWER_NAME
+    for constraint in (constraint for name in given for constraint in physics.pose.bones[name].constraints):
+        constraint.mute = True
+    copy_locally(physics, given, *copied)
+    alike, link, following, size = {}, None, None, 0.005 * settings.height
+    for i, (bone, part) in enumerate(zip(plan.bones, settings.parts, strict=True)):
+        name = part.bone
         place = Matrix(np.linalg.inv(part.offset).tolist()) @ Matrix.Diagonal((*scale, 1.0))
         shown = {"place": place, "size": size, "aside": False}
         anchor = helper(f"{obj.name} {name} Anchor", None, collection, built.ANCHOR, name, **shown)
@@ -474,6 +462,5 @@ def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
 
 def _leads(constraint) -> bool:
     """Whether a constraint is the rig's and gives more than a limit."""
-    return not (
-        constraint.mute or constraint.name.startswith(source.CONSTRAINT_NAME) or constraint.type == "LIMIT_ROTATION"
-    )
+    ours = constraint.name.startswith(source.CONSTRAINT_NAME)
+    return not (constraint.mute or ours or constraint.type == "LIMIT_ROTATION")

@@ -35,17 +35,15 @@ def assign_layers(scene) -> list[str]:
     for obj in characters:
         parts, slot = obj.active_ragdoll.parts, without.index(obj) if obj in without else -1
         own = overlap.layers(slot)[overlap.groups(parents_of(parts))] if slot >= 0 else [after] * len(parts)
-        for body, wanted in ((part.body, wanted) for part, wanted in zip(parts, own, strict=True)):
-            layers = _layers(body)
-            if layers in (None, wanted.tolist()) or (slot < 0 and layers != before.tolist()):
-                continue  # writing would outdate a cache; other layers are the user's choice
-            body.rigid_body.collision_collections = wanted.tolist()
+        for body, wanted in ((part.body and part.body.rigid_body, wanted.tolist()) for part, wanted in zip(parts, own)):
+            layers = list(body.collision_collections) if body else wanted
+            # Writing would outdate a cache; other layers are the user's choice.
+            if layers != wanted and (slot >= 0 or layers == before.tolist()):
+                body.collision_collections = wanted
         if slot >= overlap.CHARACTERS:
             most = overlap.CHARACTERS
-            notes.append(
-                f"'{obj.name}' and '{without[slot - most].name}' meet only with some of their bodies: "
-                f"Blender's layers let {most} characters without self-collision meet in full"
-            )
+            text = f"'{obj.name}' and '{without[slot - most].name}' meet only with some of their bodies"
+            notes.append(f"{text}: Blender's layers let {most} characters without self-collision meet in full")
     for other, layers in _others(scene, characters, wide) if without else ():
         if SAVED not in other:
             other[SAVED] = [int(flag) for flag in layers]
@@ -75,12 +73,6 @@ def restore_layers(scene) -> None:
         elif other.rigid_body is not None:
             other.rigid_body.collision_collections = [bool(flag) for flag in flags]
         del other[SAVED]
-
-
-def _layers(body) -> list | None:
-    if body is None or body.rigid_body is None:
-        return None
-    return list(body.rigid_body.collision_collections)
 
 
 # ---- warm-up --------------------------------------------------------------------------------------------------------

@@ -115,37 +115,12 @@ def copy_locally(owner, names, target, constraint_name: str) -> None:
             continue
         first = copy is None
         copy = constrain(owner.pose.bones[name], "COPY_TRANSFORMS", constraint_name, copy)
+        copy.subtarget = name
         if first:
             copy.owner_space = copy.target_space = "LOCAL"
             if constraint_name == source.CONSTRAINT_NAME:
                 copy.influence = owner.active_ragdoll.physics_blend
-        copy.subtarget = name
-        if first:
             copy.target = target
-
-
-def armature_copy(obj, name: str, collection, kind: str):
-    """A copy of a character's armature as a helper, which follows its object wherever that is moved or parented to."""
-    copy = source.copy_of(obj, name)
-    copy.hide_render = copy.hide_select = copy.hide_viewport = True
-    collection.objects.link(copy)
-    built.tag(copy, kind)
-    place = copy.constraints.new("COPY_TRANSFORMS")
-    place.name = source.PLACE_NAME
-    place.target = obj
-    return copy
-
-
-def carrier(obj, collection):
-    """A new physics armature. It shows the stack's pose instead of the character's own animation."""
-    physics = armature_copy(obj, f"{obj.name} Physics", collection, built.PHYSICS_ARMATURE)
-    target = obj.active_ragdoll.target_armature
-    if target is not None:
-        physics.animation_data_clear()
-        for constraint in (constraint for bone in physics.pose.bones for constraint in bone.constraints):
-            constraint.mute = True
-        copy_locally(physics, physics.pose.bones.keys(), target, source.TARGET_NAME)
-    return physics
 
 
 def show_helpers(scene) -> None:
@@ -153,8 +128,7 @@ def show_helpers(scene) -> None:
 
     Bodies without a cache stand at the world's origin and joints where they are in bind pose: they are not worth
     seeing, and the overlay draws the ragdoll instead. They are hidden by the eye of their collections in the view
-    layers, because Blender goes on evaluating them then. It does not evaluate objects that are hidden one by one or
-    disabled in viewports.
+    layers, because Blender goes on evaluating them then.
     """
     hidden = not scene.active_ragdoll.show_helpers
     wanted = {obj.active_ragdoll.collection for obj in with_ragdoll(scene.objects)}

@@ -82,10 +82,8 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
     if fights:
         worst, name = max(fights)
         others = f" and {len(fights) - 1} more" if len(fights) > 1 else ""
-        notes.append(
-            f"the animation exceeds the limits of {name}{others} by up to {np.degrees(worst):.0f} deg: "
-            "Check Limits lists them and can widen them"
-        )
+        text = f"the animation exceeds the limits of {name}{others} by up to {np.degrees(worst):.0f} deg"
+        notes.append(f"{text}: Check Limits lists them and can widen them")
     return animated
 
 
@@ -223,9 +221,9 @@ def ignore_overlapping_pairs(pose, plan, poses, notes) -> None:
     if found.any():
         pairs = [(int(i), int(k)) for i, k in zip(first[found], second[found], strict=True)]
         plan.no_collide += pairs
-        names = [pose.names[int(plan.bones[i])] for i in pairs[0]]
+        one, other = (pose.names[int(plan.bones[i])] for i in pairs[0])
         others = f" and {len(pairs) - 1} more pairs" if len(pairs) > 1 else ""
-        notes.append(f"{names[0]} and {names[1]}{others} overlap in the animation and do not collide")
+        notes.append(f"{one} and {other}{others} overlap in the animation and do not collide")
 
 
 def separations(obj, pose, plan, poses, to_world) -> dict:
@@ -239,10 +237,8 @@ def separations(obj, pose, plan, poses, to_world) -> dict:
     """
     bind, axes = to_world @ pose.local, rigid(poses[:, plan.bones])[..., :3, :3]
     found = {}
-    for i, bone in enumerate(plan.bones):
-        if plan.parents[i] < 0:
-            continue
-        parent = plan.bones[plan.parents[i]]
+    for i in np.flatnonzero(plan.parents >= 0).tolist():
+        bone, parent = plan.bones[i], plan.bones[plan.parents[i]]
         place = (np.linalg.inv(bind[parent]) @ bind[bone])[:3, 3]
         there = np.einsum("fij,j->fi", poses[:, parent, :3, :3], place) + poses[:, parent, :3, 3]
         apart = np.einsum("fij,fi->fj", axes[:, i], there - poses[:, bone, :3, 3])
@@ -257,15 +253,12 @@ def make_joints(obj, scene, collection, pose, plan, animated, apart) -> int:
     Args:
         animated, apart: see `set_limits` and `separations`.
     """
-    made = 0
-    bodies = [part.body for part in obj.active_ragdoll.parts]
-    size = 0.01 * obj.active_ragdoll.height
+    bodies, size = [part.body for part in obj.active_ragdoll.parts], 0.01 * obj.active_ragdoll.height
     for i, bone in enumerate(plan.bones):
         parent = int(plan.parents[i])
         if parent < 0:
             continue
-        name = pose.names[bone]
-        settings = obj.pose.bones[bone].active_ragdoll
+        name, settings = pose.names[bone], obj.pose.bones[bone].active_ragdoll
         frame = pose.matrices[bone] @ affine(_rotation(settings.joint_rotation))
         specs = constraints.plan(settings.joint, tuple(settings.limit_min), tuple(settings.limit_max))
         if i in animated:
@@ -273,17 +266,15 @@ def make_joints(obj, scene, collection, pose, plan, animated, apart) -> int:
         for spec in specs:
             shown = {"place": frame @ affine(_rotation(spec.rotation)), "size": size, "aside": False}
             empty = helper(f"{obj.name} {name} Joint", None, collection, built.JOINT, name, **shown)
-            pair = (bodies[i], bodies[parent])
             turn = _rotation(settings.joint_rotation) @ _rotation(spec.rotation)
             slides = (apart[i] @ turn,) if i in apart else ()
-            _constraint(scene, empty, spec, pair, *slides)
-            made += 1
+            _constraint(scene, empty, spec, (bodies[i], bodies[parent]), *slides)
     for i, k in plan.no_collide:
         shown = {"place": affine(np.eye(3), plan.shapes[i].center), "size": size, "aside": False}
         empty = helper(f"{obj.name} Overlap", None, collection, built.JOINT, pose.names[plan.bones[i]], **shown)
         free = constraints.ConstraintSpec(type="GENERIC", rotation=(1.0, 0.0, 0.0, 0.0))
         _constraint(scene, empty, free, (bodies[i], bodies[k]))
-        made += 1
+    made = len(built.helpers(collection, built.JOINT))
     built.note(collection, joints=made)
     return made
 

@@ -34,8 +34,7 @@ def make_motors(obj, scene, collection, pose, plan, animated) -> None:
     Args:
         animated: joint rotations [f, 4] of the sampled animation, by body, where they are known.
     """
-    parts = obj.active_ragdoll.parts
-    size = 0.005 * obj.active_ragdoll.height
+    parts, size = obj.active_ragdoll.parts, 0.005 * obj.active_ragdoll.height
     for i, bone in enumerate(plan.bones):
         parent = int(plan.parents[i])
         if parent < 0:
@@ -154,8 +153,8 @@ def gather_motors(characters) -> JointDrives | None:
             for motor in part.motors:
                 mask[motor[built.NUMBER]] = True
                 motors.append((len(joints), motor[built.NUMBER], motor))
-            settings_of_bone = character.obj.pose.bones[part.bone].active_ragdoll
-            own = quaternion.normalize(np.array(settings_of_bone.joint_rotation, dtype=float))
+            rotation = character.obj.pose.bones[part.bone].active_ragdoll.joint_rotation
+            own = quaternion.normalize(np.array(rotation, dtype=float))
             bone_in_body = np.linalg.inv(part.offset)
             frame = quaternion.multiply(quaternion.from_matrix((part.bind @ bone_in_body)[:3, :3]), own)
             joints.append((index[part.bone], ancestors[-1], mask, frame, bone_in_body[:3, 3]))
@@ -196,8 +195,7 @@ def write_motors(run, before, seconds: float, substeps: int, gravity: float) -> 
     torque = np.broadcast_to(merged(given), on.shape).copy()
     for each in muscles:
         torque[each.of] = np.maximum(torque[each.of], each.holding[:, None])
-    limit = limit[:, None]
-    torque = np.minimum(np.where(limit > 0.0, np.minimum(torque, limit), torque), STRONGEST)
+    torque = np.minimum(np.minimum(torque, np.where(limit > 0.0, limit, np.inf)[:, None]), STRONGEST)
     on &= torque > 0.0
     on, speeds, torque = (values[tuple(own.places)] for values in (on, speeds, torque))
     turned, own.told = own.told != on, on.astype(int)

@@ -42,8 +42,11 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
                 bone.active_ragdoll.simulate = False
         outer = [obj.active_ragdoll.collection for obj in objects if obj not in shared]
         outer += built.orphans(scene) if scene is not None else []
+        # One that is linked, or that no build made, stays as it is.
+        outer = [c for c in outer if c and c.library is None and (c.active_ragdoll.owner or c.active_ragdoll.record)]
         strays, inner = built.strays(scene) if scene is not None else ([], [])
-        collections = list(dict.fromkeys([*inner, *(each for found in outer for each in _collections(found))]))
+        inner += [collection for each in outer for collection in (*filter(built.is_ours, each.children), each)]
+        collections = list(dict.fromkeys(inner))
         helpers = {o for collection in collections for o in collection.objects if built.is_ours(o)}
         helpers = {o for o in helpers.union(strays) | _unused_sources(objects, scene) if o.library is None}
         if scene is not None and scene.rigidbody_world is not None:
@@ -80,9 +83,8 @@ def _end_first(scene) -> None:
 
     A world with a baked cache is empty; see `world.drain`. Before 4.3 it is not, and the cache goes.
     """
-    if scene.library is not None or scene.rigidbody_world is None:
-        return
-    if scene.rigidbody_world.point_cache.is_baked and not world.IS_42:
+    own = scene.rigidbody_world
+    if scene.library is not None or own is None or (own.point_cache.is_baked and not world.IS_42):
         return
     if scene.active_ragdoll.cache_is_ours:
         world.free_cache(scene)
@@ -102,15 +104,6 @@ def interrupt(scene) -> None:
         physics = obj.active_ragdoll.physics_armature
         if physics is not None:
             physics.update_tag()  # copied again from the original, which shows the animation
-
-
-def _collections(outer) -> list:
-    """A ragdoll's own collections in the file; one that is linked, or that no build made, stays as it is."""
-    if outer is None or outer.library is not None:
-        return []
-    if not (outer.active_ragdoll.owner or outer.active_ragdoll.record):
-        return []
-    return [*(c for c in outer.children if built.is_ours(c)), outer]
 
 
 def _unused_sources(objects, scene) -> set:

@@ -123,6 +123,18 @@ def copy_of(obj, name: str, own_data: bool = False):
     return copy
 
 
+def armature_copy(obj, name: str, collection, kind: str):
+    """A copy of a character's armature as a helper, which follows its object wherever that is moved or parented to."""
+    copy = copy_of(obj, name)
+    copy.hide_render = copy.hide_select = copy.hide_viewport = True
+    collection.objects.link(copy)
+    built.tag(copy, kind)
+    place = copy.constraints.new("COPY_TRANSFORMS")
+    place.name = PLACE_NAME
+    place.target = obj
+    return copy
+
+
 def _retarget(obj, copy) -> None:
     """Let what refers to the character itself (IK targets, drivers) refer to the copy, so that it stands alone."""
     for constraint in [*copy.constraints, *(c for bone in copy.pose.bones for c in bone.constraints)]:
@@ -150,10 +162,9 @@ def refresh(obj) -> None:
     settings.source = copy_of(obj, f".{obj.name} Source")
     hidden.collection.objects.link(settings.source)
     physics = settings.physics_armature
-    if physics is not None:
-        for bone in physics.pose.bones:
-            if (constraint := bone.constraints.get(FOLLOWER_NAME)) is not None:
-                constraint.target = settings.source
+    for bone in physics.pose.bones if physics is not None else ():
+        if (constraint := bone.constraints.get(FOLLOWER_NAME)) is not None:
+            constraint.target = settings.source
     drop(old)
     STATE.stamps[obj.name] = Stamp(settings.source.name, signature(obj), _edits_of(obj)[0], True)
 
@@ -251,14 +262,9 @@ def signature(obj) -> tuple:
     parts = [obj.parent.name if obj.parent else "", obj.parent_type, obj.parent_bone, obj.rotation_mode]
     if data is not None:
         slot = getattr(data, "action_slot", None)
-        parts += [
-            data.action.name if data.action else "",
-            slot.identifier if slot else "",
-            data.action_blend_type,
-            round(data.action_influence, 6),
-            data.use_nla,
-            *(_driver_signature(curve, obj) for curve in data.drivers),
-        ]
+        named = data.action.name if data.action else "", slot.identifier if slot else ""
+        parts += [*named, data.action_blend_type, round(data.action_influence, 6), data.use_nla]
+        parts += [_driver_signature(curve, obj) for curve in data.drivers]
         for track in data.nla_tracks:
             parts.append((track.name, track.mute, track.is_solo))
             for strip in track.strips:
@@ -323,12 +329,8 @@ def _edits_of(obj) -> tuple:
 
 def _switches_of(obj) -> dict:
     """Custom properties, which rigs' drivers read, and the influence of constraints, by owner and kind."""
-    result = {}
-    for i, owner in enumerate((obj, *obj.pose.bones)):
-        for key, value in owner.items():
-            if isinstance(value, bool | int | float | str):
-                result[i, "property", key] = value
-        for constraint in owner.constraints:
-            if not is_own(constraint):
-                result[i, "influence", constraint.name] = constraint.influence
-    return result
+    owners = list(enumerate((obj, *obj.pose.bones)))
+    read = ((i, key, value) for i, owner in owners for key, value in owner.items())
+    others = ((i, c) for i, owner in owners for c in owner.constraints if not is_own(c))
+    result = {(i, "property", key): value for i, key, value in read if isinstance(value, bool | int | float | str)}
+    return result | {(i, "influence", constraint.name): constraint.influence for i, constraint in others}

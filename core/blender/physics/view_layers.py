@@ -143,6 +143,5 @@ def lead(scene) -> None:
 def _in_windows(scene) -> list:
     manager = bpy.context.window_manager
     windows = manager.windows if manager else ()
-    return [
-        window.view_layer for window in windows if window.scene == scene and window.view_layer.depsgraph is not None
-    ]
+    layers = [window.view_layer for window in windows if window.scene == scene]
+    return [layer for layer in layers if layer.depsgraph is not None]

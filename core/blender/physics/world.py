@@ -18,10 +18,8 @@ WARM_UP = 3  # frames before the shot: two in bind pose, one in the animation
 
 def shot_range(scene) -> tuple[int, int]:
     """First and last frame of the shot that runs simulate."""
-    own = scene.active_ragdoll
-    if own.use_range:
-        return own.frame_start, own.frame_end
-    return scene.frame_start, scene.frame_end
+    of = scene.active_ragdoll if scene.active_ragdoll.use_range else scene
+    return of.frame_start, of.frame_end
 
 
 def seconds_per_frame(scene) -> float:
@@ -46,9 +44,8 @@ def pull(scene) -> float:
 
 def ensure(scene) -> list[str]:
     """Give the scene a rigid body world with collections. Returns notes on what had to be made."""
-    made = []
-    own = scene.active_ragdoll
-    if scene.rigidbody_world is None:
+    world, own, made = scene.rigidbody_world, scene.active_ragdoll, []
+    if world is None:
         with bpy.context.temp_override(scene=scene):
             bpy.ops.rigidbody.world_add()
         STATE.unstepped[scene.name] = STATE.released[scene.name] = scene.frame_current
@@ -56,13 +53,12 @@ def ensure(scene) -> list[str]:
         world = scene.rigidbody_world
         world.substeps_per_frame, world.solver_iterations = preferences.new_world(scene_fps(scene))
         made.append("a rigid body world")
-    elif not own.cache_saved and (  # told once, with the scene's first ragdoll
-        scene.rigidbody_world.substeps_per_frame
-        < diagnosis.needed_substeps(scene_fps(scene), scene.rigidbody_world.time_scale)
-        or scene.rigidbody_world.solver_iterations < diagnosis.FEWEST_ITERATIONS
-    ):
-        made.append("the rigid body world has few steps or iterations: Diagnose can raise them, so that limits hold")
-    world = scene.rigidbody_world
+    elif not own.cache_saved:  # told once, with the scene's first ragdoll
+        needed = diagnosis.needed_substeps(scene_fps(scene), world.time_scale)
+        if world.substeps_per_frame < needed or world.solver_iterations < diagnosis.FEWEST_ITERATIONS:
+            made.append(
+                "the rigid body world has few steps or iterations: Diagnose can raise them, so that limits hold"
+            )
     created = [attribute for attribute in COLLECTIONS if getattr(world, attribute) is None]
     for attribute in created:
         setattr(world, attribute, bpy.data.collections.new(COLLECTIONS[attribute]))
@@ -104,10 +100,8 @@ def refuse_user_bake(scene) -> None:
     """Raise RagdollError if the user has baked the rigid body cache: it is never dropped without asking."""
     world = scene.rigidbody_world
     if world is not None and world.point_cache.is_baked and not scene.active_ragdoll.cache_is_ours:
-        raise RagdollError(
-            f"The rigid body cache of scene '{scene.name}' is baked: delete the bake first "
-            "(Scene properties > Rigid Body World > Cache)"
-        )
+        what = f"The rigid body cache of scene '{scene.name}' is baked"
+        raise RagdollError(f"{what}: delete the bake first (Scene properties > Rigid Body World > Cache)")
 
 
 def check_steps(scene) -> None:
@@ -141,10 +135,9 @@ def set_range(scene) -> None:
         return
     first, last = shot_range(scene)
     cache = scene.rigidbody_world.point_cache
-    if cache.frame_start != first - WARM_UP:
-        cache.frame_start = first - WARM_UP
-    if cache.frame_end != last:
-        cache.frame_end = last
+    for name, frame in (("frame_start", first - WARM_UP), ("frame_end", last)):
+        if getattr(cache, name) != frame:
+            setattr(cache, name, frame)
 
 
 def cache_covers_shot(scene) -> bool:
@@ -214,15 +207,14 @@ def replace(scene) -> None:
     Bullet makes the remaining bodies and joints again at the next first frame. The cache is lost.
     """
     old = scene.rigidbody_world
-    kept = {name: _values(group) for name, group in _groups(old).items()}
+    kept = [[(name, getattr(group, name)) for name in names] for group, names in _settings(old)]
     old.collection = old.constraints = None  # else removing the world deletes the settings of all bodies
     with bpy.context.temp_override(scene=scene):
         bpy.ops.rigidbody.world_remove()
         bpy.ops.rigidbody.world_add()
-    for name, group in _groups(scene.rigidbody_world).items():
-        for key, value in kept[name].items():
-            setattr(group, key, value)
-    STATE.live_worlds.discard(scene.name)
+    for (group, _names), values in zip(_settings(scene.rigidbody_world), kept, strict=True):
+        for name, value in values:
+            setattr(group, name, value)
     STATE.unstepped[scene.name] = scene.frame_current
 
 
@@ -238,14 +230,14 @@ def halt(scene) -> None:
 
     Replacing it renews the copies of some joints, which must not go before their bodies in versions before 4.3.
     """
+    STATE.live_worlds.discard(scene.name)
     if STATE.unstepped.get(scene.name) == scene.frame_current:
-        STATE.live_worlds.discard(scene.name)
-    elif not IS_42 or not any(o.active_ragdoll.is_ragdoll for o in scene.objects):
+        return
+    if not IS_42 or not any(o.active_ragdoll.is_ragdoll for o in scene.objects):
         replace(scene)
     else:  # its cache ends where it begins, until the next first frame sets its range
         scene.rigidbody_world.point_cache.frame_end = scene.rigidbody_world.point_cache.frame_start
         STATE.halted_worlds.add(scene.name)
-        STATE.live_worlds.discard(scene.name)
 
 
 def has_lost_members(scene) -> bool:
@@ -269,10 +261,9 @@ def release(scene) -> None:
 
     Also those between bodies that stay: whatever is deleted next needs no release until the world steps again.
 
-    A deleted body is freed at once, its joints later, with their evaluated copies, in several threads. Since Blender
-    4.3 a joint that is freed takes itself off its bodies' lists: too late when they are gone, and wrong when two
-    threads do it to one body. So the copies are renewed here, while the bodies live, never two of a body at a time.
-    Before, it is the body that takes itself off its joints, which must not go first.
+    Since Blender 4.3 a joint that is freed takes itself off its bodies' lists: too late when they are gone, as after a
+    deletion, and wrong when two threads do it to one body. So the copies of the joints are renewed here, while the
+    bodies live, never two of a body at a time. Before, joints must not go first, see the end.
     """
     if IS_42 or STATE.released.get(scene.name) == scene.frame_current:
         return
@@ -294,16 +285,12 @@ def release(scene) -> None:
     STATE.released[scene.name] = scene.frame_current
 
 
-def _groups(world) -> dict:
-    return {"world": world, "weights": world.effector_weights, "cache": world.point_cache}
-
-
-def _values(group) -> dict:
-    if isinstance(group, bpy.types.PointCache):
-        # Only its range: writing its file settings looks for files of a world that has no name yet, and crashes.
-        return {name: getattr(group, name) for name in ("frame_start", "frame_end")}
-    properties = (p for p in group.bl_rna.properties if not p.is_readonly and p.identifier != "rna_type")
-    return {p.identifier: getattr(group, p.identifier) for p in properties}
+def _settings(world) -> list[tuple]:
+    """A world, its weights and its cache, each with the names of the properties that a new world takes over."""
+    groups = world, world.effector_weights
+    found = [(group, [p.identifier for p in group.bl_rna.properties if not p.is_readonly]) for group in groups]
+    # Only the cache's range: writing its file settings looks for files of a world that has no name yet, and crashes.
+    return [*found, (world.point_cache, ("frame_start", "frame_end"))]
 
 
 def noted(names: str) -> list[str]:
@@ -351,11 +338,8 @@ def restore(scene) -> None:
 
 
 def clear(scene) -> None:
-    """Free all of Bullet's joints in a world that is about to be freed as a whole.
-
-    A body that is freed looks at its joints, and a file that is loaded over a simulated scene frees
-    those first, which crashes. Made anew without bodies to join, the world drops its joints in the right order.
-    """
+    """Free all of Bullet's joints in a world that is about to be freed as a whole: made anew without bodies to join,
+    the world drops its joints in the right order."""
     if scene.rigidbody_world.constraints is None:
         return
 

@@ -1,9 +1,10 @@
 """Attachments in a run: a bone's body held at an object or at another body, switched on and off in mid-shot.
 
 The body is constrained to a kinematic holder that follows the target. If physics moves the target too, the body is
-constrained to the target's own body instead; then the forces act between the two and nothing else holds them. For how a
-constraint comes and goes while the world is alive, see the end.
+constrained to the target's own body instead; then the forces act between the two and nothing else holds them.
 """
+
+from contextlib import suppress
 
 import bpy
 import numpy as np
@@ -12,7 +13,7 @@ from ... import quaternion
 from ...errors import RagdollError
 from ...pose import affine, between
 from ...ragdoll import attachment, drives
-from ...ragdoll.attachment import DISTANCE, FIXED, POINT, STATED
+from ...ragdoll.attachment import DISTANCE, FIXED, STATED
 from ...ragdoll.drives import servo
 from ...ragdoll.drives.law import Frame, Side
 from ..physics import built, source, world
@@ -74,7 +75,8 @@ class Attached:
         self.point = (np.linalg.inv(part.offset) @ [*item.point, 1.0])[:3]  # in the body's frame [3] [m]
         self.stated, self.reach = item.offset == STATED, item.reach_seconds
         turn = quaternion.normalize(np.array(item.offset_rotation, dtype=float))
-        self.offset = affine(quaternion.to_matrix(turn), item.offset_location)
+        # From the other's to the bone's place [4, 4], if one is stated.
+        self.offset = affine(quaternion.to_matrix(turn), item.offset_location) if self.stated else np.eye(4)
         below = {part.bone: part}
         for each in obj.active_ragdoll.parts:  # parents come before
             if each.parent in below:
@@ -115,7 +117,7 @@ def switch_on(run, own: Attached, body, now) -> None:
         if own.other_row >= 0:
             place = place @ array_of(posed.pose.bones[own.target_bone].matrix)
         own.base = np.linalg.inv(now) @ rigid(place)
-    anchor = (now @ own.base @ (own.offset if own.stated else np.eye(4)))[:3, 3]
+    anchor = (now @ own.base @ own.offset)[:3, 3]
     own.length = float(np.linalg.norm(point_of(own, body) - anchor))
 
 
@@ -123,21 +125,7 @@ def stated_place(own: Attached, place, body) -> np.ndarray:
     """Where the body should be [4, 4]; for a POINT, where its point should be, with the target's orientation."""
     if own.kind == FIXED:
         return place @ own.offset @ own.part
-    result = np.array(place, dtype=float)
-    result[:3, 3] = (place @ own.offset)[:3, 3]
-    return result
-
-
-def error_of(own: Attached, body, now) -> tuple[float, float]:
-    """Distance [m] and angle [rad] of the body from where its constraint holds it."""
-    if own.grip is None or own.live is None:
-        return 0.0, 0.0
-    wanted = now @ own.grip
-    if own.kind == POINT:
-        return float(np.linalg.norm(point_of(own, body) - wanted[:3, 3])), 0.0
-    turns = quaternion.from_matrix(np.stack([body[:3, :3], wanted[:3, :3]]))
-    error = float(np.linalg.norm(body[:3, 3] - wanted[:3, 3]))
-    return error, float(quaternion.angle_between(turns[0], turns[1]))
+    return affine(place[:3, :3], (place @ own.offset)[:3, 3])
 
 
 def point_of(own: Attached, body) -> np.ndarray:
@@ -176,26 +164,31 @@ SETTLING = 3  # frames after the reach time in which the rest of a stated offset
 class Attachments(Effect):
     """The attachments of all characters of a run."""
 
-    name = "attachments"
-
     def __init__(self, run, scene) -> None:
         """Read the settings and make sure that there are helpers for them."""
         self.all: list[Attached] = []
-        rows = {}
-        for character in run.characters:
-            for i, part in enumerate(character.obj.active_ragdoll.parts):
-                rows[part.body.name] = character.rows.start + i
-        for character in run.characters:
-            if not character.obj.active_ragdoll.muted:
-                self.all += _attachments_of(character, scene, rows)
+        parts = [part for character in run.characters for part in character.obj.active_ragdoll.parts]
+        rows = {part.body.name: row for row, part in enumerate(parts)}
+        for character in (character for character in run.characters if not character.obj.active_ragdoll.muted):
+            found = []
+            for number, item in enumerate(character.obj.active_ragdoll.attachments):
+                try:
+                    found.append(Attached(character, number, item, scene, rows))
+                except RagdollError as error:
+                    STATE.warn(character.name, str(error))
+            triples = _ensure_helpers(character.obj, scene, [(own.body, own.other) for own in found])
+            for own, (*joints, holder) in zip(found, triples, strict=True):
+                own.joints, own.holder = tuple(joints), holder
+                if holder is not None:
+                    own.other = holder
+                    world_reader.follow(character.obj, own.target)
+            self.all += found
 
     def before_joints(self, run, scene, bind) -> None:
         """Switch all constraints off, put the holders at their targets; the hidden scene stands at the first frame."""
         for joint in _joints(run):  # Bullet keeps them, as it must in the step that makes the world
             joint.evaluated_get(run.graph).rigid_body_constraint.enabled = False
-        for own in self.all:
-            if own.holder is None:
-                continue
+        for own in (own for own in self.all if own.holder is not None):
             try:
                 own.place = own.command = place_of(run, own, scene, run.first)
                 put(run, own.holder, own.place)
@@ -213,9 +206,7 @@ class Attachments(Effect):
             return
         attached = np.zeros(len(run.masses), dtype=bool)
         factor = np.ones((2, len(run.masses)))  # of rotation and translation weights
-        for own in self.all:
-            if own.trouble:
-                continue
+        for own in (own for own in self.all if not own.trouble):
             try:
                 _step(run, own, scene, seconds, substeps)
             except RagdollError as error:
@@ -235,26 +226,8 @@ class Attachments(Effect):
     def finish(self, run) -> None:
         """Let go of everything."""
         for own in self.all:
-            try:
+            with suppress(ReferenceError):  # a helper was deleted
                 _let_go(run, own)
-            except ReferenceError:  # a helper was deleted
-                continue
-
-
-def _attachments_of(character, scene, rows: dict) -> list[Attached]:
-    found = []
-    for number, item in enumerate(character.obj.active_ragdoll.attachments):
-        try:
-            found.append(Attached(character, number, item, scene, rows))
-        except RagdollError as error:
-            STATE.warn(character.name, str(error))
-    triples = _ensure_helpers(character.obj, scene, [(a.body, a.other) for a in found])
-    for own, (*joints, holder) in zip(found, triples, strict=True):
-        own.joints, own.holder = tuple(joints), holder
-        if holder is not None:
-            own.other = holder
-            world_reader.follow(character.obj, own.target)
-    return found
 
 
 def _joints(run):
@@ -298,10 +271,9 @@ def _step(run, own: Attached, scene, seconds: float, substeps: int) -> None:
             return  # the last limits stay
     gains = _gains(run, own, scene, settings.max_force, seconds, substeps, body, now)
     if own.grip is None:
-        frame = np.array(now, dtype=float)
-        frame[:3, 3] = point_of(own, body)
+        frame = affine(now[:3, :3], point_of(own, body))
         own.grip = np.linalg.inv(now) @ (body if own.kind == FIXED else frame)
-        _join_by_spring(run, own, frame, gains)
+        _join(run, own, frame, gains)
     elif settings.max_force > 0.0 or own.capped:
         set_springs(_constraint_of(run, own), gains)
     own.capped = settings.max_force > 0.0
@@ -325,22 +297,20 @@ def _approach(run, own: Attached, body, now, left: int) -> None:
         way = (wanted[:3, 3] + turn @ (point - body[:3, 3]) - point) / left
     else:
         way, angles = (wanted[:3, 3] - point) / left, None
-    _join_by_limits(run, own, affine(np.eye(3), point), [(float(x), float(x)) for x in way], angles)
+    _join(run, own, affine(np.eye(3), point), None, [(float(x), float(x)) for x in way], angles)
 
 
 def _rope(run, own: Attached, scene, body, now, before, length: float, seconds: float) -> None:
     """Limit the distance along the rope. The constraint is remade in each frame, as its axes do not swing."""
-    held = own.offset if own.stated else np.eye(4)
-    anchor = (now @ own.base @ held)[:3, 3]
+    anchor = (now @ own.base @ own.offset)[:3, 3]
     point, last = point_of(own, body), point_of(own, run.body_before[own.row])
     if own.holder is not None:
-        ahead = (own.place @ held)[:3, 3]
-        pace = (ahead - anchor) / seconds
+        pace = ((own.place @ own.offset)[:3, 3] - anchor) / seconds
     else:
-        pace = (anchor - (before @ own.base @ held)[:3, 3]) / seconds
+        pace = (anchor - (before @ own.base @ own.offset)[:3, 3]) / seconds
     velocity, far = (point - last) / seconds - pace, 1e3 * max(length, own.character.height)
     frame, limits = attachment.rope(point, anchor, velocity, length, far, world.pull(scene), seconds)
-    _join_by_limits(run, own, frame, limits)
+    _join(run, own, frame, None, limits)
 
 
 def _gains(run, own: Attached, scene, max_force: float, seconds: float, substeps: int, body, now) -> list[float]:
@@ -348,8 +318,13 @@ def _gains(run, own: Attached, scene, max_force: float, seconds: float, substeps
     mass, height, arm = own.character.mass, own.character.height, float(run.gyration_radius[own.row])
     frame = Frame(seconds, substeps, scene.rigidbody_world.solver_iterations)
     fall = 0.5 * max(scene.gravity.length, 1e-6) * seconds**2
-    error, angle = error_of(own, body, now)
-    found = []
+    error, angle, found = 0.0, 0.0, []  # of the body, from where its constraint holds it
+    if own.grip is not None:
+        wanted, place = now @ own.grip, body[:3, 3] if own.kind == FIXED else point_of(own, body)
+        error = float(np.linalg.norm(place - wanted[:3, 3]))
+        if own.kind == FIXED:
+            turns = quaternion.from_matrix(np.stack([body[:3, :3], wanted[:3, :3]]))
+            angle = float(quaternion.angle_between(turns[0], turns[1]))
     for inertia, *cap in ((mass, max_force, error, fall), (mass * height**2, max_force * arm, angle, fall / arm)):
         side = Side(np.ones(1), np.array([inertia]), np.array([[inertia]]), tuple(cap), {})
         found.append([gain.item() for gain in drives.of("VELOCITY").gains(side, frame)])
@@ -358,14 +333,6 @@ def _gains(run, own: Attached, scene, max_force: float, seconds: float, substeps
 
 
 # ---- helpers --------------------------------------------------------------------------------------------------------
-def _swap_joints(run, own: Attached):
-    """Make the other one of the two constraint objects the live one; returns its evaluated constraint."""
-    if own.live is not None:
-        _disconnect(run, own.joints[own.live])
-    own.live = 0 if own.live is None else 1 - own.live
-    return _constraint_of(run, own)
-
-
 def _let_go(run, own: Attached) -> None:
     if own.live is not None:
         _disconnect(run, own.joints[own.live])
@@ -386,11 +353,8 @@ def _fail(run, own: Attached, text: str) -> None:
 
 # ---- constraints ----------------------------------------------------------------------------------------------------
 
-# Constraints that come and go in mid-shot, and holders for them to act from. The original constraint names both bodies,
-# so that Blender notices when one is deleted. During the warm-up a run removes them from the evaluated copy, and at the
-# next step Blender frees Bullet's constraint. When the copy gets its bodies again, Blender makes a new one, whose zero
-# is where the bodies stand at that moment. Blender looks at the constraint again only when its type is set. (Measured
-# on 4.2, 4.5 and 5.0.)
+# They come and go in mid-shot as docs/blender-facts.md has it (Joints). The original constraint names both bodies, so
+# that Blender notices when one is deleted; a run removes them from the evaluated copy during the warm-up.
 
 
 def _ensure_helpers(obj, scene, wanted) -> list:
@@ -398,9 +362,10 @@ def _ensure_helpers(obj, scene, wanted) -> list:
     free: dict = {}
     for group in _by_number(obj.active_ragdoll).values():
         joints, holders = ([each for each in group if each[built.KIND] == kind] for kind in _KINDS)
-        if _is_whole(joints, scene):
-            ends = joints[0].rigid_body_constraint
-            key = ends.object1, None if holders else ends.object2
+        ends = [joint.rigid_body_constraint for joint in joints if joint.name in scene.objects]
+        whole = [own for own in ends if own is not None and own.object1 and own.object2 and own.object2.rigid_body]
+        if len(joints) == len(whole) == 2:
+            key = whole[0].object1, None if holders else whole[0].object2
             free.setdefault(key, []).append((*joints, holders[0] if holders else None))
     return used_again(scene, free, wanted, lambda pair: _make_attachment(obj, scene, *pair))
 
@@ -413,27 +378,17 @@ def _by_number(settings) -> dict[int, list]:
     return found
 
 
-def _is_whole(joints, scene) -> bool:
-    """Whether both constraint objects are still complete."""
-    ends = [joint.rigid_body_constraint for joint in joints if joint.name in scene.objects]
-    whole = [own for own in ends if own is not None and own.object1 and own.object2 and own.object2.rigid_body]
-    return len(joints) == len(whole) == 2
-
-
 def _make_attachment(obj, scene, body, other) -> tuple:
-    settings = obj.active_ragdoll
+    settings, holder = obj.active_ragdoll, None
     number = 1 + max(_by_number(settings), default=0)
-    holder = None
     if other is None:
         mesh, tags = settings.parts[0].target.data, (built.HOLDER, "", number)
         made = helper(f"{obj.name} Holder", mesh, settings.collection, *tags, place=body.matrix_basis)
         holder = other = make_kinematic(scene, made)
-    joints = []
-    for _number in range(2):
-        tags, shown = (built.ATTACHMENT, "", number), {"place": body.matrix_basis, "size": 0.01 * settings.height}
-        joint = helper(f"{obj.name} Attachment", None, settings.collection, *tags, **shown)
+    tags, shown = (built.ATTACHMENT, "", number), {"place": body.matrix_basis, "size": 0.01 * settings.height}
+    joints = [helper(f"{obj.name} Attachment", None, settings.collection, *tags, **shown) for _ in range(2)]
+    for joint in joints:
         add_spring(scene, joint, body, other).enabled = False
-        joints.append(joint)
     return *joints, holder
 
 
@@ -450,35 +405,28 @@ def _disconnect(run, joint) -> None:
     constraint.type = "GENERIC_SPRING"
 
 
-def _join_by_spring(run, own: Attached, frame, gains) -> None:
-    """Have Bullet's constraint made at the next step at a frame [4, 4]: a servo that keeps the bodies as they are."""
-    constraint = _swap_joints(run, own)
-    for axis in "xyz":
-        setattr(constraint, f"use_limit_lin_{axis}", False)
-        setattr(constraint, f"use_limit_ang_{axis}", False)
-        setattr(constraint, f"use_spring_{axis}", True)
-        setattr(constraint, f"use_spring_ang_{axis}", own.kind == FIXED)
-    set_springs(constraint, gains)
-    _join(run, own, own.body, own.other, frame, "GENERIC_SPRING")
-
-
-def _join_by_limits(run, own: Attached, frame, linear, angular=None) -> None:
-    """Have Bullet's constraint made at the next step, as limits relative to what holds the body.
+def _join(run, own: Attached, frame, gains, linear=(None,) * 3, angular=None) -> None:
+    """Have Bullet's constraint made at the next step at a frame [4, 4], by the other one of the two constraint objects.
 
     Args:
+        gains: of a servo that keeps the bodies as they are; None for limits relative to what holds the body.
         linear: for each axis the lowest and the highest offset [m], or None where it is free.
         angular: the three angles at which it is held [rad]; None leaves it free to turn.
     """
-    constraint = _swap_joints(run, own)
+    if own.live is not None:
+        _disconnect(run, own.joints[own.live])
+    own.live = 0 if own.live is None else 1 - own.live
+    constraint = _constraint_of(run, own)
     for i, axis in enumerate("xyz"):
         limit(constraint, f"lin_{axis}", linear[i])
         limit(constraint, f"ang_{axis}", None if angular is None else (float(angular[i]),) * 2)
-    _join(run, own, own.other, own.body, frame, "GENERIC")
-
-
-def _join(run, own: Attached, first, second, frame, kind: str) -> None:
+        setattr(constraint, f"use_spring_{axis}", True)  # limits alone have no springs, whatever this says
+        setattr(constraint, f"use_spring_ang_{axis}", own.kind == FIXED)
+    if gains is not None:
+        set_springs(constraint, gains)
     put(run, own.joints[own.live], frame)
-    constraint = _constraint_of(run, own)
     constraint.enabled = True
-    constraint.object1, constraint.object2 = first.evaluated_get(run.graph), second.evaluated_get(run.graph)
-    constraint.type = kind  # last, because setting the type makes Blender look at the constraint again
+    pair = own.body.evaluated_get(run.graph), own.other.evaluated_get(run.graph)
+    constraint.object1, constraint.object2 = pair if gains is not None else pair[::-1]
+    # Last, because setting the type makes Blender look at the constraint again.
+    constraint.type = "GENERIC" if gains is None else "GENERIC_SPRING"

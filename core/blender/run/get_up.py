@@ -34,9 +34,7 @@ def biped(obj, rig: Rig, place: np.ndarray | None = None) -> Biped:
     return Biped(rig, anatomy_of(obj), *bind_joints(obj), place)
 
 
-def planned(
-    run, character, scene, frame: int, lying: np.ndarray, place: np.ndarray, manner: plan.Manner
-) -> tuple[plan.Plan, Clip]:
+def planned(run, character, scene, frame: int, lying, place, manner: plan.Manner) -> tuple[plan.Plan, Clip]:
     """A way up for a character, and the motion as a clip.
 
     Args:
@@ -56,24 +54,21 @@ def planned(
     deltas, places = own.placed(lying)
     floor = _floor(run, character, scene, own, own.extract(deltas, places).hip, place)
     hidden = scene.active_ragdoll.source
+
+    def animated(seconds: float) -> np.ndarray:
+        hidden.frame_set(frame + round(seconds * fps))
+        posed = character.source.evaluated_get(hidden.view_layers[0].depsgraph)
+        matrices = pose_matrices(posed)[character.motion.rig.skeleton.to_level]
+        return np.linalg.solve(place, array_of(posed.matrix_world)) @ matrices
+
     try:
-        found = plan.plan(
-            own, surface, lying, floor, lambda s: _animated(character, hidden, frame + round(s * fps), place), place,
-            fps=fps, gravity=float(np.linalg.norm(pull)), manner=manner, ranges=ranges,
-        )  # fmt: skip
+        more = {"fps": fps, "gravity": float(np.linalg.norm(pull)), "manner": manner, "ranges": ranges}
+        found = plan.plan(own, surface, lying, floor, animated, place, **more)
     finally:
         hidden.frame_set(frame)
     # As it is recorded, so that a jump finds what playing found.
     poses = LocalPose(*(array.astype(np.float32).astype(float) for array in vars(found.poses).values()))
     return found, Clip("Get Up", own.rig.skeleton.names, fps, poses)
-
-
-def _animated(character, hidden, frame: int, place: np.ndarray) -> np.ndarray:
-    """The animation's pose at a frame, in the armature's space at `place` [n, 4, 4], level order."""
-    hidden.frame_set(frame)
-    posed = character.source.evaluated_get(hidden.view_layers[0].depsgraph)
-    matrices = pose_matrices(posed)[character.motion.rig.skeleton.to_level]
-    return np.linalg.solve(place, array_of(posed.matrix_world)) @ matrices
 
 
 def _surface(character, own: Biped) -> Surface:

@@ -15,66 +15,51 @@ from ..settings import saved
 from ..stack import pose_stack
 from . import pipeline, reconcile, shot_run, show, simulate
 
-
-class Clock:
-    """Measures one frame: our own Python, and apart from it the evaluation of the source scene."""
-
-    def __init__(self) -> None:
-        self.began, self.source = time.perf_counter(), 0.0
-
-    def __call__(self, evaluate, *args) -> None:
-        """Evaluate the source."""
-        began = time.perf_counter()
-        evaluate(*args)
-        self.source += time.perf_counter() - began
-
-    def note(self, run) -> None:
-        """Append this frame's seconds to the run's."""
-        run.seconds["source"].append(self.source)
-        run.seconds["own"].append(time.perf_counter() - self.began - self.source)
+_HANDLERS = {}  # by the names of Blender's lists of handlers
 
 
-def _handler(function):
-    """A handler that stays when files are loaded and notes a KeyboardInterrupt, which Blender only prints."""
-    count = function.__code__.co_argcount  # Blender gives those of load and save one, all others two
+def _handler(*names: str):
+    """A handler of some names that stays when files are loaded and notes a KeyboardInterrupt, which Blender prints."""
 
-    @persistent
-    @functools.wraps(function, assigned=("__name__", "__doc__"))  # of this module, see `remove`
-    def call(*given):
-        STATE.follow_names()
-        try:
-            return function(*given[:count])
-        except KeyboardInterrupt:
-            STATE.interrupted = True
-            raise
+    def handler(function):
+        count = function.__code__.co_argcount  # Blender gives those of load and save one, all others two
 
-    return call
+        @persistent
+        @functools.wraps(function, assigned=("__name__", "__doc__"))  # of this module, see `remove`
+        def call(*given):
+            STATE.follow_names()
+            try:
+                return function(*given[:count])
+            except KeyboardInterrupt:
+                STATE.interrupted = True
+                raise
+
+        _HANDLERS.update(dict.fromkeys(names, call))
+        return call
+
+    return handler
 
 
-def _concerns(scene) -> bool:
-    """Whether a scene has characters of ours, and is not being moved through frames by ourselves."""
-    own = scene.active_ragdoll
-    return own.has_characters and not (STATE.busy or own.is_source)
+_handler("render_init")(simulate.begin_render)
+_handler("render_complete", "render_cancel")(simulate.end_render)
 
 
-@_handler
+@_handler("frame_change_pre")
 def before_frame(scene, _graph=None) -> None:
-    """frame_change_pre"""
-    if not (STATE.busy or scene.active_ragdoll.is_source):
-        show.show_guests(scene)
-    if not _concerns(scene) or _shows_without_run(scene):
+    """Find out what kind of frame comes, and have it prepared."""
+    if STATE.busy or scene.active_ragdoll.is_source:
         return
-    run = STATE.runs.get(scene.name)
-    if run is not None and scene.active_ragdoll.source is None:
+    show.show_guests(scene)
+    if not scene.active_ragdoll.has_characters or _shows_without_run(scene):
+        return
+    if scene.name in STATE.runs and scene.active_ragdoll.source is None:
         _end(scene, f"The hidden source of scene '{scene.name}' was deleted: begin at the shot's first frame again")
-        run = None
     first, last = world.shot_range(scene)
-    frame = scene.frame_current
-    clock = Clock()
-    if _leaves_first(scene, run, frame, (first, last)):
+    frame, began = scene.frame_current, time.perf_counter()
+    if _leaves_first(scene, frame, first, last):
         scene.frame_set(first)
         view_layers.stand_at(scene, frame)
-        run = STATE.runs.get(scene.name)
+    run = STATE.runs.get(scene.name)
     try:
         posed = ()
         if run is None or frame == first:
@@ -86,12 +71,12 @@ def before_frame(scene, _graph=None) -> None:
             STATE.broken.discard(scene.name)
             STATE.runs.pop(scene.name, None)
             _forget_trouble(scene)
-            run = STATE.runs[scene.name] = pipeline.start(scene, clock)
+            run = STATE.runs[scene.name] = pipeline.start(scene)
             posed = run.characters
         elif run is not None and run.frame is not None and frame == run.frame + 1 and frame <= last:
             _refuse_evaluated(run, scene)
             _observe(run, scene)  # another view layer was played than the one that steps
-            pipeline.step(run, scene, clock)
+            pipeline.step(run, scene)
             posed = run.characters
         elif run is not None and frame == run.frame:
             return
@@ -104,7 +89,7 @@ def before_frame(scene, _graph=None) -> None:
         pose_stack.show(scene, [character.name for character in posed])
         view_layers.lead(scene)
     except (RagdollError, ReferenceError) as error:
-        _stop(scene, run, _reason(scene, error))
+        _stop(scene, run, error)
         if frame == first:
             if _is_stepping(scene):
                 with STATE.writing():
@@ -118,7 +103,9 @@ def before_frame(scene, _graph=None) -> None:
         if scene.frame_current != frame:  # ended in the warm-up
             view_layers.stand_at(scene, frame)
     if run is not None:
-        clock.note(run)
+        run.seconds["source"].append(run.source_seconds)
+        run.seconds["own"].append(time.perf_counter() - began - run.source_seconds)
+        run.source_seconds = 0.0
 
 
 def _shows_without_run(scene) -> bool:
@@ -146,9 +133,9 @@ def _refuse_evaluated(run, scene) -> None:
     )
 
 
-def _leaves_first(scene, run, frame: int, shot: tuple) -> bool:
+def _leaves_first(scene, frame: int, first: int, last: int) -> bool:
     """Whether the scene steps from the first frame without a run there, as after a build, a load or an undo at it."""
-    first, last = shot
+    run = STATE.runs.get(scene.name)
     if frame != first + 1 or frame > last or (run is not None and run.frame == run.first == first):
         return False
     return _last_shown(scene) == first and bool(built.ragdolls(scene))
@@ -190,20 +177,17 @@ def _note_evaluated(scene, graph) -> None:
 
 def _forget_trouble(scene) -> None:
     """Drop the message of what ended the last run, as a new one begins."""
-    text = STATE.messages.pop(scene.name, None)
-    for obj in built.ragdolls(scene) if text is not None else ():
-        if STATE.messages.get(obj.name) == text:
-            del STATE.messages[obj.name]
+    if text := STATE.messages.pop(scene.name, None):
+        for obj in built.ragdolls(scene):
+            if STATE.messages.get(obj.name) == text:
+                del STATE.messages[obj.name]
 
 
-def _reason(scene, error) -> str:
-    """What to tell of an error; where something was deleted Blender's own words name nothing."""
-    deleted = f"Something of the ragdolls of scene '{scene.name}' was deleted: begin at the shot's first frame again"
-    return deleted if isinstance(error, ReferenceError) else str(error)
-
-
-def _stop(scene, run, text) -> None:
-    """End a run with a message; its last good frames stay in the cache."""
+def _stop(scene, run, trouble) -> None:
+    """End a run with a message, or an error; its last good frames stay in the cache."""
+    text = str(trouble)
+    if isinstance(trouble, ReferenceError):  # Blender's own words name nothing
+        text = f"Something of the ragdolls of scene '{scene.name}' was deleted: begin at the shot's first frame again"
     STATE.runs.pop(scene.name, None)
     if run is not None:
         for effect in run.effects:
@@ -214,9 +198,9 @@ def _stop(scene, run, text) -> None:
     print(f"Active Ragdoll: {text}")
 
 
-@_handler
+@_handler("frame_change_post")
 def after_frame(scene, graph=None) -> None:
-    """frame_change_post"""
+    """Observe what a step has led to."""
     world.note_frame(scene)
     if STATE.busy or scene.active_ragdoll.is_source:
         return
@@ -231,31 +215,30 @@ def _observe(run, scene) -> None:
     if run.observed == run.frame:
         return
     began = time.perf_counter()
-    if run.frame == run.first:
-        pipeline.release(run, scene)
     run.observed = run.frame
     try:
         pipeline.observe(run, scene)
     except (RagdollError, ReferenceError) as error:
-        _stop(scene, run, _reason(scene, error))
+        _stop(scene, run, error)
     except (Exception, KeyboardInterrupt) as error:
         _stop(scene, run, unforeseen(error))
         raise
     run.seconds["own"][-1] += time.perf_counter() - began
 
 
-@_handler
+@_handler("depsgraph_update_post")
 def after_update(scene, graph=None) -> None:
-    """depsgraph_update_post: what has been edited, renamed or deleted since the scene was last evaluated."""
+    """See what has been edited, renamed or deleted since the scene was last evaluated."""
     world.note_frame(scene)
     if graph is None:
         return
     if graph.mode == "VIEWPORT":  # it was updated on its own: from now on Blender lets it step the world
         STATE.can_step.add((graph.scene.name, graph.view_layer.name))
-    if not (STATE.busy or scene.active_ragdoll.is_source):
-        show.show_arrived(scene)
     STATE.clips.mark(graph)  # actions that were edited are sampled anew
-    if not _concerns(scene):
+    if STATE.busy or scene.active_ragdoll.is_source:
+        return
+    show.show_arrived(scene)
+    if not scene.active_ragdoll.has_characters:
         return
     if scene.name in STATE.runs:
         with contextlib.suppress(ReferenceError, KeyError):  # something was deleted: the next frame tells
@@ -274,14 +257,11 @@ def _is_stepping(scene) -> bool:
 
 
 def _end_if_spoilt(scene, graph) -> None:
-    """End the run where Bullet's next step would crash.
+    """End the run where Bullet's next step would crash, by what a dependency graph tells to be updated.
 
     That is where bodies or joints of its world were deleted, or the joints were copied anew, which frees what the world
     still holds: those of a view layer that has gone, one that was edited or renamed, and all of them where bones were
     added, removed or renamed.
-
-    Args:
-        graph: tells what has been updated.
     """
     if STATE.building or not _is_stepping(scene):
         return
@@ -293,7 +273,12 @@ def _end_if_spoilt(scene, graph) -> None:
         text = "The view layer of the simulation was removed or renamed"
         text = f"{text}: {'save the file and open it anew' if world.IS_42 else again}"
     if not text and world.has_lost_members(scene):
-        text = _what_is_missing(scene)
+        text = f"A rigid body or a joint of scene '{scene.name}' was deleted, or a joint renamed: {again}"
+        try:
+            for obj in built.ragdolls(scene):
+                shot_run.check_parts(obj)
+        except RagdollError as error:
+            text = str(error)
     if not text and run is not None:
         joint = _edited_joint(run, graph)
         text = f"The joint '{joint}' was edited: {again}" if joint else ""
@@ -308,22 +293,11 @@ def _edited_joint(run, graph) -> str:
         return ""  # somebody else's frame handler updates the scene: Blender tells once more what the frame has changed
     for update in graph.updates:
         joint = update.id
-        if not isinstance(joint, bpy.types.Object) or joint.rigid_body_constraint is None:
-            continue
-        carried = update.is_updated_transform and joint.parent is not None
-        if not (carried or update.is_updated_shading):  # the latter where Blender looks anew at all that depends
-            return joint.name
+        if isinstance(joint, bpy.types.Object) and joint.rigid_body_constraint is not None:
+            carried = update.is_updated_transform and joint.parent is not None
+            if not (carried or update.is_updated_shading):  # the latter where Blender looks anew at all that depends
+                return joint.name
     return ""
-
-
-def _what_is_missing(scene) -> str:
-    for obj in built.ragdolls(scene):
-        try:
-            shot_run.check_parts(obj)
-        except RagdollError as error:
-            return str(error)
-    what = "deleted, or a joint renamed"
-    return f"A rigid body or a joint of scene '{scene.name}' was {what}: begin at the shot's first frame again"
 
 
 def _end(scene, text: str) -> None:
@@ -340,18 +314,18 @@ def _end(scene, text: str) -> None:
         world.halt(scene)
 
 
-@_handler
-def before_undo(_scene=None, _graph=None) -> None:
-    """undo_pre, redo_pre: let go of joints, since Blender is about to free bodies that their copies look at."""
+@_handler("undo_pre", "redo_pre")
+def before_undo() -> None:
+    """Let go of joints, since Blender is about to free bodies that their copies look at."""
     for scene in _with_world(STATE.worlds_with_joints):
         world.clear_old(scene)
         world.release(scene)
     STATE.worlds_with_joints.clear()
 
 
-@_handler
-def after_undo(_scene=None, _graph=None) -> None:
-    """undo_post, redo_post: end the runs, because bodies and joints may have been replaced."""
+@_handler("undo_post", "redo_post")
+def after_undo() -> None:
+    """End the runs, because bodies and joints may have been replaced."""
     reconcile.mend()
     break_runs()
     STATE.unstepped.clear()
@@ -382,9 +356,9 @@ def break_runs() -> None:
     STATE.runs.clear()
 
 
-@_handler
-def leave_worlds(_file=None) -> None:
-    """load_pre, and when the handlers go: end all runs where Blender would crash otherwise."""
+@_handler("load_pre")
+def leave_worlds() -> None:
+    """Before a file is loaded, and when the handlers go: end all runs where Blender would crash otherwise."""
     if not world.IS_42:
         return
     with STATE.occupied():
@@ -393,9 +367,9 @@ def leave_worlds(_file=None) -> None:
     break_runs()
 
 
-@_handler
-def after_load(_file=None) -> None:
-    """load_post"""
+@_handler("load_post")
+def after_load() -> None:
+    """Begin anew with what was loaded, brought up to date."""
     STATE.clear()
     _note_frames()
     # A piece of a shot is rendered by changing the range.
@@ -407,40 +381,23 @@ def after_load(_file=None) -> None:
     drop_source_scenes()  # those of scenes that were deleted, when there was nothing left to remove
 
 
-@_handler
+@_handler("save_pre")
 def before_save() -> None:
-    """save_pre"""
+    """Note what a file has to keep."""
     saved.keep_overrides()
     saved.note_version()
-
-
-_HANDLERS = (
-    ("frame_change_pre", before_frame),
-    ("frame_change_post", after_frame),
-    ("depsgraph_update_post", after_update),
-    ("undo_pre", before_undo),
-    ("redo_pre", before_undo),
-    ("undo_post", after_undo),
-    ("redo_post", after_undo),
-    ("load_pre", leave_worlds),
-    ("load_post", after_load),
-    ("save_pre", before_save),
-    ("render_init", _handler(simulate.begin_render)),
-    ("render_complete", _handler(simulate.end_render)),
-    ("render_cancel", _handler(simulate.end_render)),
-)
 
 
 def add() -> None:
     """Install the handlers, once each."""
     remove()
-    for name, function in _HANDLERS:
+    for name, function in _HANDLERS.items():
         getattr(bpy.app.handlers, name).append(function)
 
 
 def remove() -> None:
     """Remove our handlers, also those left by an earlier load of this module."""
-    for name, _function in _HANDLERS:
+    for name in _HANDLERS:
         installed = getattr(bpy.app.handlers, name)
         installed[:] = [other for other in installed if getattr(other, "__module__", None) != __name__]
     STATE.clear()

@@ -6,6 +6,7 @@ are as many as the hits need at the first frame, where the world is made anew; e
 stands in bind pose during that run. None is taken away before the ragdoll is, and no original is written.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -66,13 +67,10 @@ class CharacterHits:
 def read_character(own: CharacterHits, scene, *, leave_out: bool = False) -> None:
     """Read the settings. Hits are numbered by their places in the user's lists.
 
-    Raises RagdollError: a hit, an explosion or the loosening is invalid; names it and the character.
-
-    Args:
-        leave_out: in mid-shot, leave out invalid entries with a warning.
+    Raises RagdollError: a hit, an explosion or the loosening is invalid; names it and the character. With `leave_out`,
+    in mid-shot, it is left out with a warning.
     """
-    obj, notes = own.character.obj, []
-    settings = obj.active_ragdoll
+    obj, settings, notes = own.character.obj, own.character.obj.active_ragdoll, []
     own.hits, own.targets = [], {}
     for entries, take in ((settings.hits, _take_hit), (settings.explosions, _take_explosion)):
         for number, entry in enumerate(entries, 1):
@@ -151,8 +149,6 @@ def _hitter_of(own: CharacterHits, bone: str, point, kind: int) -> Hitter | None
 class Hits(Effect):
     """The hits and explosions of all characters of a run."""
 
-    name = "hits"
-
     def __init__(self, run, scene) -> None:
         """Make sure that there is an impulse spring wherever a hit acts."""
         self.by_name: dict[str, CharacterHits] = {}
@@ -203,20 +199,16 @@ class Hits(Effect):
         own = self.by_name.get(character.name)
         if own is None or not own.hits:
             return []
-        scene = run.graph.scene
-        rate = _rate(scene)
-        found = _pushes(run, own, scene, run.body[character.rows], frame / rate, (frame + 1) / rate, rate)
-        kinematic = run.kinematic_by_user[character.rows]
-        return [push.impulse for push in found if not kinematic[push.row]]
+        rate, rows = _rate(run.graph.scene), character.rows
+        found = _pushes(run, own, run.graph.scene, run.body[rows], frame / rate, (frame + 1) / rate, rate)
+        return [push.impulse for push in found if not run.kinematic_by_user[rows][push.row]]
 
     def finish(self, run) -> None:
         """Switch all springs off."""
         for hitter in [hitter for own in self.by_name.values() for hitter in own.hitters if hitter.acting]:
             hitter.acting = False
-            try:
+            with suppress(ReferenceError):  # the helper was deleted
                 _drive_spring(run, hitter.obj, 0.0)
-            except ReferenceError:  # the helper was deleted
-                continue
 
 
 def _rate(scene) -> float:
@@ -227,7 +219,7 @@ def _rate(scene) -> float:
 def _step_character(run, own: CharacterHits, scene, struck) -> None:
     rows, frame, rate = own.character.rows, scene.frame_current, _rate(scene)
     begin, end = (frame - 1) / rate, frame / rate
-    found = []
+    found, middle, sums, sizes = [], {}, {}, np.zeros(rows.stop - rows.start)
     for push in _pushes(run, own, scene, run.body[rows], begin, end, rate):
         if not run.kinematic[rows.start + push.row]:
             found.append(push)
@@ -235,12 +227,9 @@ def _step_character(run, own: CharacterHits, scene, struck) -> None:
             text = f"{push.hit.title}: the bone is kinematic at frame {frame - 1}, nothing is felt"
             STATE.warn(own.character.name, text)
     # A push turns with its body during the frame, so take its direction in the middle of the frame.
-    middle = {}
     if any(kind_of(push.hit) == 0 for push in found):
         halfway = _pushes(run, own, scene, _foreseen(run, rows, 0.5), begin, end, rate)
         middle = {(push.hit.title, push.row): push.impulse for push in halfway if kind_of(push.hit) == 0}
-    sums: dict = {}
-    sizes = np.zeros(rows.stop - rows.start)
     for push in found:
         bone, point = own.character.bone_names[push.row], getattr(push.hit, "point", np.zeros(3))
         hitter = _hitter_of(own, bone, point, kind_of(push.hit))
@@ -283,25 +272,17 @@ def _pushes(run, own: CharacterHits, scene, matrices, begin: float, end: float, 
     bodies = core_hits.Bodies(own.character.bone_names, *masses, *places, *size)
     found = []
     for hit in acting:
-        place = "target" if isinstance(hit, core_hits.Hit) else "origin"
+        now, target = hit, own.targets.get(hit.title)
         try:
-            now = replace(hit, **{place: _target_place(run, own, hit, getattr(hit, place))})
+            if target is not None:  # where it was in the last frame
+                place = tuple(array_of(target.evaluated_get(run.graph).matrix_world)[:3, 3])
+                now = replace(hit, **{"target" if isinstance(hit, core_hits.Hit) else "origin": place})
             found += core_hits.pushes(now, bodies, begin, end, rate)
-        except RagdollError as error:
+        except (RagdollError, ReferenceError) as error:
             own.hits = [other for other in own.hits if other is not hit]
-            STATE.warn(own.character.name, f"'{own.character.name}': {error}; it is left out")
+            text = error if isinstance(error, RagdollError) else f"{hit.title}: its target was deleted"
+            STATE.warn(own.character.name, f"'{own.character.name}': {text}; it is left out")
     return found
-
-
-def _target_place(run, own: CharacterHits, hit, otherwise) -> tuple:
-    """Place of the target of a hit in the last frame."""
-    target = own.targets.get(hit.title)
-    if target is None:
-        return otherwise
-    try:
-        return tuple(array_of(target.evaluated_get(run.graph).matrix_world)[:3, 3])
-    except ReferenceError:
-        raise RagdollError(f"{hit.title}: its target was deleted") from None
 
 
 def _drive(run, hitter: Hitter, impulse, seconds: float, substeps: int, height: float) -> None:
@@ -331,21 +312,14 @@ def _ensure_hitters(own: CharacterHits, scene) -> None:
     parts = {part.bone: part for part in settings.parts}
     free: dict = {}
     for helper_object in built.helpers(settings.collection, built.HITTER):
-        if _is_whole(helper_object, scene, parts.get(helper_object[built.BONE])):
-            blow = helper_object.rigid_body_constraint.use_breaking
-            free.setdefault((helper_object[built.BONE], blow), []).append(helper_object)
+        part, spring = parts.get(helper_object[built.BONE]), helper_object.rigid_body_constraint
+        whole = helper_object.name in scene.objects and None not in (part, spring, helper_object.rigid_body)
+        if whole and (spring.object1, spring.object2) == (part.body, helper_object):
+            free.setdefault((part.bone, spring.use_breaking), []).append(helper_object)
     wanted = [(h.bone, h.kind > 0) for h in own.hitters]
     found = used_again(scene, free, wanted, lambda key: _make_hitter(obj, scene, parts[key[0]], key[1]))
     for hitter, helper_object in zip(own.hitters, found, strict=True):
         hitter.obj = helper_object
-
-
-def _is_whole(hitter, scene, part) -> bool:
-    """Whether a hitter's object is still what it was made as."""
-    if part is None or hitter.name not in scene.objects or hitter.rigid_body is None:
-        return False
-    constraint = hitter.rigid_body_constraint
-    return constraint is not None and constraint.object1 == part.body and constraint.object2 == hitter
 
 
 def _make_hitter(obj, scene, part, blow: bool):

@@ -15,22 +15,19 @@ DURATION = 0.25  # [s] of the blend into the animation
 class LimitRescue(Effect):
     """The effect that leads bodies back to their animation whose joints were thrown over their limits."""
 
-    name = "limit rescue"
-
     def __init__(self, run, scene) -> None:
         count = len(run.masses)
         self.kinematic = np.zeros(count, dtype=bool)  # bodies on their way back
         self._off = np.zeros(count)  # [s] for which a body has been far from where it is wanted, since its last check
         self._seconds = np.zeros(count)  # [s] spent on the way back
         self._ways, self._turns = np.zeros((2, count, 3))  # from where it is wanted to where it was
-        self._leading = False  # any of them
         self._frames: dict = {}
 
     def observe(self, run, scene, seconds: float) -> None:
         """Find bodies that have to be led back, and those that have arrived."""
         if run.frame == run.first:
             return
-        if run.wanted_trace.min() > limits.NEAR_TRACE and not self._leading:
+        if run.wanted_trace.min() > limits.NEAR_TRACE and not self.kinematic.any():
             self._off[:] = 0.0
             return
         led, angles = self.kinematic.copy(), limits.angles_of(run.wanted_trace)
@@ -41,7 +38,6 @@ class LimitRescue(Effect):
         self._off = np.where(far, self._off + seconds, 0.0)
         due = far & (self._off >= limits.LASTS - 1e-9)
         if not due.any() and not led.any():
-            self._leading = False
             return
         over = self._thrown_over(run, np.flatnonzero(due)) if due.any() else due
         self._off[due] = 0.0  # bodies that only lag are checked again later, because checking limits takes time
@@ -56,7 +52,6 @@ class LimitRescue(Effect):
                 turns = quaternion.from_matrix(now[:, :3, :3] @ then[:, :3, :3].transpose(0, 2, 1))
                 self._ways[out] = now[:, :3, 3] - then[:, :3, 3]
                 self._turns[out] = quaternion.to_rotation_vector(turns)
-        self._leading = bool(led.any())
         self.state(kinematic=led)
 
     def placed(self, run, before, places, seconds: float, shown_seconds: float):
@@ -99,8 +94,6 @@ class LimitRescue(Effect):
 class KinematicBlend(Effect):
     """The effect that blends bodies whose mode has become KINEMATIC from their own motion into their animation."""
 
-    name = "kinematic blend"
-
     def __init__(self, run, scene) -> None:
         count = len(run.masses)
         self._before = np.zeros(count, dtype=bool)  # who was kinematic in the last step
@@ -119,7 +112,12 @@ class KinematicBlend(Effect):
         begun = np.flatnonzero(now & ~self._before & (run.frame > run.first))
         self._before = now.copy()
         if len(begun):
-            self._begin(run, before, begun, shown_seconds)
+            shown = _moving(run.body[begun], run.body[begun], run.body_before[begun], shown_seconds)
+            animated = _moving(before[begun], run.wanted[begun], before[begun], shown_seconds)
+            found = transition(shown, animated, np.full(len(begun), DURATION))
+            self._seconds[begun] = 0.0
+            for values, new in zip(self._left, found[:4], strict=True):
+                values[begun] = new
         self._seconds += shown_seconds
         rows = np.flatnonzero(now & (self._seconds < DURATION))
         if not len(rows):
@@ -128,14 +126,6 @@ class KinematicBlend(Effect):
         result = places.copy()
         result[rows] = left.placed(places[rows], self._seconds[rows])
         return result
-
-    def _begin(self, run, before: np.ndarray, rows: np.ndarray, seconds: float) -> None:
-        shown = _moving(run.body[rows], run.body[rows], run.body_before[rows], seconds)
-        animated = _moving(before[rows], run.wanted[rows], before[rows], seconds)
-        found = transition(shown, animated, np.full(len(rows), DURATION))
-        self._seconds[rows] = 0.0
-        for values, new in zip(self._left, found[:4], strict=True):
-            values[rows] = new
 
 
 def _moving(at: np.ndarray, late: np.ndarray, early: np.ndarray, seconds: float) -> Moving:

@@ -1,11 +1,7 @@
-"""One frame: the source's pose, the targets, the drives. `simulate`, `bake` and playback all walk this.
-
-A run belongs to a scene and covers all its characters at once; every array has one row per body, character after
-character. It writes evaluated data only: an original joint, drive or body that is written while the world is alive
-makes Blender copy it anew and crash.
-"""
+"""One frame: the source's pose, the targets, the drives. `simulate`, `bake` and playback all walk this."""
 
 import math
+import time
 
 import numpy as np
 
@@ -34,7 +30,7 @@ from .tone import Tone
 EFFECTS = (Hits, Attachments, LimitRescue, KinematicBlend, Recoveries, Tone)
 
 
-def start(scene, clock) -> Run:
+def start(scene) -> Run:
     """Warm up and stand at the shot's first frame; called while the scene is about to show that frame.
 
     Three frames before: the world is emptied. Two before: bodies in bind pose, where Blender makes the joints, so
@@ -63,11 +59,11 @@ def start(scene, clock) -> Run:
     STATE.worlds_with_joints.add(scene.name)
     with STATE.occupied():
         _carry_settings(run)
-        clock(_evaluate_source, run, scene, first + 1)
+        _evaluate_source(run, scene, first + 1)
         axes = _posed(run, scene, None, False)[:, :3, :3]
         run.handedness = np.where(np.linalg.det(axes) < 0.0, -1.0, 1.0)[:, None]
         coming = _wanted(run, scene, first + 1, record=False)
-        clock(_evaluate_source, run, scene, first)
+        _evaluate_source(run, scene, first)
         wanted = _wanted(run, scene, first)
         view_layers.evaluate(scene, first - 3)
         run.graph = depsgraph_of(scene)
@@ -103,17 +99,11 @@ def start(scene, clock) -> Run:
     return run
 
 
-def release(run: Run, scene) -> None:
-    """After the first frame is shown, make the bodies dynamic, also the scene's others that were held."""
-    run.graph = depsgraph_of(scene)
-    write.hold(run, run.kinematic)
-    collision.release_others(run, scene)
-
-
 def _evaluate_source(run: Run, scene, frame: int) -> None:
-    hidden = scene.active_ragdoll.source
+    hidden, began = scene.active_ragdoll.source, time.perf_counter()
     hidden.frame_set(frame)
     run.source_graph = hidden.view_layers[0].depsgraph
+    run.source_seconds += time.perf_counter() - began
 
 
 def _carry_settings(run: Run) -> None:
@@ -128,7 +118,7 @@ def _carry_settings(run: Run) -> None:
             at_frame.carry(character.obj)
 
 
-def step(run: Run, scene, clock) -> None:
+def step(run: Run, scene) -> None:
     """Prepare the next frame: pose of the source, place of the targets, gains of the drives.
 
     Raises RagdollError: a body was deleted, or the animation is not a number.
@@ -137,7 +127,7 @@ def step(run: Run, scene, clock) -> None:
     world.refuse_remapped(scene)
     run.graph = depsgraph_of(scene)
     _carry_settings(run)
-    clock(_evaluate_source, run, scene, frame)
+    _evaluate_source(run, scene, frame)
     _read_settings(run, scene)
     _apply_settings(run, scene)
     write.show_physics(run, True, scene)
@@ -179,6 +169,10 @@ def observe(run: Run, scene) -> None:
     if run.frame > run.first:
         _read_bodies(run)
         _note_calm(run, seconds, world.gravity(scene))
+    else:  # the bodies become dynamic, also the scene's others that were held
+        run.graph = depsgraph_of(scene)
+        write.hold(run, run.kinematic)
+        collision.release_others(run, scene)
     for effect in run.effects:
         effect.observe(run, scene, seconds)
     run.merge_effects()
@@ -276,8 +270,6 @@ def _read_settings(run: Run, scene) -> None:
             run.numbers[name][rows] = [getattr(bone, name) for bone in own]
             run.numbers[name][rows] *= getattr(settings, name, 1.0)
         if obj.active_ragdoll.human_strength:
-            if character.strengths is None:
-                character.strengths = shot_run.strengths_of(obj)
             for name, strength in zip(("max_torque", "max_force"), character.strengths, strict=True):
                 mine = run.numbers[name]
                 mine[rows] = np.where(mine[rows] > 0.0, mine[rows], strength)
@@ -308,24 +300,20 @@ def _read_settings(run: Run, scene) -> None:
 
 def _apply_settings(run: Run, scene) -> None:
     """Write what bodies are kinematic and how much of the physics is shown, where it differs from before."""
+    started = scene.frame_current > run.first
     if run.modes_dirty:
         run.modes_dirty = False
-        _apply_modes(run, scene)
+        kinematic = run.kinematic_by_user | run.kinematic_by_effect | run.switched_off
+        changed = np.flatnonzero(kinematic != run.kinematic)
+        if len(changed):
+            run.kinematic, run.gains_dirty, run.any_kinematic = kinematic, True, bool(np.any(kinematic))
+            if started:
+                write.hold(run, run.kinematic, changed)
+        for character in run.characters if started else ():
+            off = bool(run.switched_off[character.rows.start])
+            if character.joints_off != off:
+                write.switch_joints(run, not off, character)
     for character in run.characters:
         shares = run.shares_at(character, scene.frame_current)
         if character.keyed or shares:
             write.write_blend(character, character.blend * math.prod(shares), scene)
-
-
-def _apply_modes(run: Run, scene) -> None:
-    kinematic = run.kinematic_by_user | run.kinematic_by_effect | run.switched_off
-    changed = np.flatnonzero(kinematic != run.kinematic)
-    if len(changed):
-        run.kinematic, run.gains_dirty = kinematic, True
-        run.any_kinematic = bool(np.any(kinematic))
-        if scene.frame_current > run.first:
-            write.hold(run, run.kinematic, changed)
-    for character in run.characters:
-        off = bool(run.switched_off[character.rows.start])
-        if character.joints_off != off and scene.frame_current > run.first:
-            write.switch_joints(run, not off, character)

@@ -18,12 +18,22 @@ from . import shot_run
 def reconcile(scene, *, ragdolls: bool = True) -> None:
     """Bring helpers and sources of a scene's characters in line, before a run.
 
+    Duplicates of a character, which would share its helpers, get a stack and a ragdoll of their own. One that is baked
+    plays its keys and waits until the bake is reverted.
+
     Args:
         ragdolls: off: only motion stacks of characters without one, as a shot that is under way allows.
     """
     with STATE.occupied():
         saved.bring_up(o for o in armatures(scene.objects) if saved.is_old(o))
-        _separate_duplicates(scene, ragdolls)
+        for obj in pose_stack.guests(scene):
+            stack_edits.adopt(obj, scene)
+        stacks = [obj for obj in pose_stack.with_stack(scene) if ragdolls or not obj.active_ragdoll.is_ragdoll]
+        for obj in _sharing(stacks, "motion_collection"):
+            stack_edits.let_go(obj)
+            _try(stack_edits.ensure, obj, scene)
+        for obj in _sharing(with_ragdoll(scene.objects) if ragdolls else (), "collection"):
+            _try(build.rebuild, obj, scene)
 
 
 def rebuild_edited(scene) -> None:
@@ -40,22 +50,6 @@ def rebuild_edited(scene) -> None:
         STATE.messages.pop(obj.name, None)
     STATE.messages.pop(scene.name, None)
     collision.assign_layers(scene)
-
-
-# ---- duplicates ---------------------------------------------------------------------------------------------------
-def _separate_duplicates(scene, ragdolls: bool) -> None:
-    """Give duplicates of a character, which would share its helpers, a stack and a ragdoll of their own.
-
-    One that is baked plays its keys and waits until the bake is reverted.
-    """
-    for obj in pose_stack.guests(scene):
-        stack_edits.adopt(obj, scene)
-    stacks = [obj for obj in pose_stack.with_stack(scene) if ragdolls or not obj.active_ragdoll.is_ragdoll]
-    for obj in _sharing(stacks, "motion_collection"):
-        stack_edits.let_go(obj)
-        _try(stack_edits.ensure, obj, scene)
-    for obj in _sharing(with_ragdoll(scene.objects) if ragdolls else (), "collection"):
-        _try(build.rebuild, obj, scene)
 
 
 def _sharing(objects, of: str):

@@ -37,8 +37,7 @@ class Record:
 
     def state(self, frame: int) -> State | None:
         """At a frame of the shot."""
-        values = self.values.get(frame)
-        return None if values is None else State.from_values(values)
+        return State.from_values(self.values[frame]) if frame in self.values else None
 
     def blend(self, frame: int) -> float:
         """Factor of the physics blend in what a frame shows: what the frame before has decided."""
@@ -47,21 +46,13 @@ class Record:
 
     def passage(self, frame: int) -> Passage | None:
         """The one that a frame belongs to."""
-        found = [passage for passage in self.passages if passage.frame < frame]
-        return found[-1] if found else None
+        return next((passage for passage in reversed(self.passages) if passage.frame < frame), None)
 
     def to_text(self) -> str:
         """As JSON."""
-        frames = sorted(self.values)
-        values = np.array([self.values[frame] for frame in frames])
-        return json.dumps(
-            {
-                "version": VERSION,
-                "frames": frames,
-                "values": _packed(values),
-                "passages": [_passage_to(passage) for passage in self.passages],
-            }
-        )
+        frames, passages = sorted(self.values), [_passage_to(passage) for passage in self.passages]
+        values = _packed(np.array([self.values[frame] for frame in frames]))
+        return json.dumps({"version": VERSION, "frames": frames, "values": values, "passages": passages})
 
     @staticmethod
     def from_text(text: str) -> Record:
@@ -144,7 +135,7 @@ def recovery_of(obj):
     scene = obj.active_ragdoll.scene
     run = STATE.runs.get(scene.name) if scene is not None else None
     # Not by its name, which may be another one by now.
-    found = () if run is None else run.effect("recovery").by_name.values()
+    found = () if run is None else run.effect("recoveries").by_name.values()
     return next((recovery for recovery in found if recovery.character.obj == obj), None)
 
 
@@ -160,8 +151,7 @@ def record_of(obj, frame: int) -> Record | None:
             return None
         found, trouble = _read(text)
         if trouble:
-            name = obj.name
-            STATE.warn(name, f"The record of the recovery of '{name}' is damaged, simulate again: {trouble}")
+            STATE.warn(obj.name, f"The record of the recovery of '{obj.name}' is damaged, simulate again: {trouble}")
         return found
     run = STATE.runs.get(scene.name)
     found = recovery_of(obj)
@@ -183,24 +173,19 @@ def phase_of(obj) -> str:
     settings = obj.active_ragdoll
     if not settings.recovery.enabled or state_of(obj) not in ("LIVE", "CACHED"):
         return ""
-    frame = settings.scene.frame_current
-    record = record_of(obj, frame)
-    state = None if record is None else record.state(frame)
-    return "" if state is None else state.phase
+    record = record_of(obj, frame := settings.scene.frame_current)
+    state = record and record.state(frame)
+    return state.phase if state else ""
 
 
 def store_records(run) -> None:
     """Store a run's records in the file, beside its baked cache."""
     with STATE.writing():
-        for recovery in run.effect("recovery").by_name.values():
+        for recovery in run.effect("recoveries").by_name.values():
             recovery.character.obj.active_ragdoll.recovery.record = recovery.record.to_text()
 
 
 # ---- what graphs and balance read ------------------------------------------------------------------------------------
-
-# It is read after each frame that the shot steps, for the next one, and kept by frame: a jump to a frame finds the same
-# values as playing.
-
 MARGIN = 0.01  # of the character's height: things closer than this touch
 
 
@@ -237,8 +222,7 @@ def kept_of(obj) -> dict[int, dict]:
 def _kept(obj, scene, frame: int, measured) -> dict:
     """What `measured` gives of a run that stands one frame before; on a jump to the frame what it gave back then."""
     kept = kept_of(obj)
-    first, _last = world.shot_range(scene)
-    if frame <= first:
+    if frame <= world.shot_range(scene)[0]:
         return {}
     run = STATE.runs.get(scene.name)
     if run is not None and run.frame == frame - 1:
@@ -265,7 +249,7 @@ def push_at(obj, scene, frame: int, legs) -> tuple[str, Push]:
         blow = complex(*(sum(impulses)[:2] / character.mass).tolist()) if impulses else 0j
         pull = 0j if impulses else _pull(run, character, legs)
         found = {"PUSH": [blow.real, blow.imag, pull.real, pull.imag]} if blow or pull else {}
-        recovery = run.effect("recovery").by_name.get(character.name)
+        recovery = run.effect("recoveries").by_name.get(character.name)
         if recovery is not None and recovery.left[0] == run.frame:
             found["LEFT"] = recovery.left[1]
         phase = _phase(run, character)
@@ -294,25 +278,20 @@ def _pull(run, character, legs) -> complex:
 
 def _phase(run, character) -> int:
     """Index of the recovery's state in the list of states; 1 (active) without a recovery."""
-    found = run.effect("recovery").by_name.get(character.name)
+    found = run.effect("recoveries").by_name.get(character.name)
     return STATES.index(found.state.phase) if found is not None else STATES.index(ACTIVE)
 
 
 def _touches(run, character, bone: str, scene) -> bool:
     """Whether the body of a bone ("": any body of the character) touches another object of the rigid body world."""
-    own = {body.name for body in character.bodies.objects} | {body.name for body in character.targets.objects}
-    margin = MARGIN * character.height
-    others = [
-        other.evaluated_get(run.graph)
-        for other in scene.rigidbody_world.collection.objects
-        if other.name not in own and other.type == "MESH"
-        # What collides with nothing is a target.
-        if other.rigid_body is None or any(other.rigid_body.collision_collections)
-    ]
+    own, margin = {*character.bodies.objects.keys(), *character.targets.objects.keys()}, MARGIN * character.height
+    others = [o for o in scene.rigidbody_world.collection.objects if o.name not in own and o.type == "MESH"]
+    # What collides with nothing is a target.
+    others = [o for o in others if o.rigid_body is None or any(o.rigid_body.collision_collections)]
     rows = [i for i, name in enumerate(character.bone_names) if bone in ("", name)]
     boxes = (np.array(character.bodies.objects[i].bound_box) for i in rows)
     bodies = [moved(box, run.body[character.rows.start + i]) for box, i in zip(boxes, rows, strict=True)]
-    return any(_near(corners, other, margin) for corners in bodies for other in others)
+    return any(_near(corners, other.evaluated_get(run.graph), margin) for corners in bodies for other in others)
 
 
 def _near(corners: np.ndarray, other, margin: float) -> bool:
@@ -323,13 +302,8 @@ def _near(corners: np.ndarray, other, margin: float) -> bool:
         return False
     for corner, place in zip(corners, moved(corners, np.linalg.inv(matrix)), strict=True):
         found, nearest, normal, _face = other.closest_point_on_mesh(place.tolist())
-        if not found:
-            continue
-        away = np.array(nearest) - place
-        if away @ np.array(normal) > 0.0:  # then the corner is behind the face
-            return True
-        world_point = matrix[:3, :3] @ np.array(nearest) + matrix[:3, 3]
-        if np.linalg.norm(world_point - corner) <= margin:
+        behind = found and (np.array(nearest) - place) @ np.array(normal) > 0.0  # the corner is behind the face
+        if behind or (found and np.linalg.norm(moved(np.array([nearest]), matrix)[0] - corner) <= margin):
             return True
     return False
 

@@ -24,7 +24,6 @@ from ...motion.getting_up import Passage
 from ...motion.stack import LocalPose
 from ...ragdoll.recovery import states, tone
 from ...ragdoll.recovery.transitions import Landmarks, Reroot, smooth_step
-from ...skeleton import Skeleton
 from ..physics import ground, world
 from ..rig.armature import anatomy_of, array_of, pose_matrices
 from ..rig.clips import scene_fps
@@ -62,16 +61,20 @@ class Recovery:
 
     def __init__(self, character, scene) -> None:
         self.character = character
-        self.record = Record()
         # Poses shown, played by the character's own animation, given by a passage; and its object's world matrix.
         self._shown, self.played, self.given, self.worlds = Notes(), Notes(), Notes(), Notes()
-        self._pelvis_body = _pelvis_body(character)
+        # Index of its pelvis body; without that role, of its heaviest root.
+        obj, parts = character.obj, character.obj.active_ragdoll.parts
+        pelvises = (i for i, part in enumerate(parts) if obj.pose.bones[part.bone].active_ragdoll.role == PELVIS)
+        roots = [i for i, part in enumerate(parts) if not part.parent]
+        self._pelvis_body = next(pelvises, max(roots, key=lambda i: parts[i].body.rigid_body.mass))
         self.left = None, ()  # frame from which it walks back, and where it stands then; see `balance.Push`
         first, last = world.shot_range(scene)
-        group = character.obj.active_ragdoll.recovery
+        group = obj.active_ragdoll.recovery
         self.events, notes = effect_settings.events_of(group, first, last)
         self.read(group)
         self.state = states.start(self.settings, self.events, first)
+        self.record = Record({first: self.state.values()})
         for note in notes:
             STATE.warn(character.name, f"'{character.name}': {note}")
 
@@ -79,20 +82,13 @@ class Recovery:
     def landmarks(self) -> Landmarks:
         """Where its parts lie, as rows in level order; found when it first gets up."""
         character, obj = self.character, self.character.obj
-        skeleton: Skeleton = character.motion.rig.skeleton
-        anatomy = anatomy_of(obj)
-        levels = skeleton.from_level
-        found = {}
+        anatomy, levels, found = anatomy_of(obj), character.motion.rig.skeleton.from_level, {}
         for row, (role, side) in enumerate(zip(anatomy.roles, anatomy.sides, strict=True)):
-            rows = found.setdefault((role, side if role in (THIGH, UPPER_ARM) else ""), [])
-            rows.append(int(levels[row]))
+            found.setdefault((role, side if role in (THIGH, UPPER_ARM) else ""), []).append(int(levels[row]))
         pelvis = found.get((PELVIS, ""), [int(levels[character.bones[self._pelvis_body]])])[0]
         upper = next((found[role, ""][-1] for role in (CHEST, NECK, HEAD, SPINE) if (role, "") in found), None)
-        sides = next(
-            ((found[role, LEFT][0], found[role, RIGHT][0]) for role in (THIGH, UPPER_ARM)
-             if (role, LEFT) in found and (role, RIGHT) in found),
-            None,
-        )  # fmt: skip
+        pairs = ([found.get((role, side)) for side in (LEFT, RIGHT)] for role in (THIGH, UPPER_ARM))
+        sides = next(([left[0], right[0]] for left, right in pairs if left and right), None)
         trunk = None if upper is None or sides is None or upper == pelvis else (upper, *sides)
         # Simulated bones and those below them: not all ends of limbs have bodies, and controls may be under the floor.
         simulated = {int(row) for row in character.bones}
@@ -124,8 +120,6 @@ class Recovery:
             own = self.character.obj.active_ragdoll.recovery
             self.events, _notes = effect_settings.events_of(own, *world.shot_range(scene))
 
-    # ---- poses that a passage begins from ----
-
     def note_shown(self, frame: int, graph) -> None:
         """Note the pose that the character shows after the frame, if a passage may begin from it."""
         if self.character.motion is None or self.state.phase not in (states.LIMP, states.SETTLING):
@@ -133,15 +127,12 @@ class Recovery:
         matrices = pose_matrices(self.character.obj.evaluated_get(graph))
         self._shown[frame] = matrices[self.character.motion.rig.skeleton.to_level]
 
-    # ---- one frame ----
-
     def begin(self, run, scene, frame: int) -> None:
         """At the first frame: a hit that acts in the coming step may change the state."""
         impulse = self._impulse(run, frame)
         if impulse > 0.0:
             still = np.zeros(len(run.masses))
             self.state = states.struck(self.settings, self.state, self._motion(run, scene, still, impulse))
-            self.record.values[frame] = self.state.values()
 
     def step(self, run, scene, frame: int, speeds: np.ndarray, seconds: float, movers: list) -> None:
         """Step to the state of the frame that was just shown.
@@ -154,14 +145,12 @@ class Recovery:
         events = [event for event in self.events if frame - 1 < event.frame <= frame]
         if self.state.phase == states.ANIMATED and impulse == 0.0 and not events:
             self._finish_action(frame, scene)
-            self.record.values[frame] = self.state.values()
             return
         blows = [mover.blow(run, self.character, self.radii, seconds) for mover in movers if self.state.weight > 0.0]
         motion = replace(self._motion(run, scene, speeds, impulse), blow=max(blows, default=0.0))
         fps = 1.0 / seconds
         before, times = self.state, ((frame - 1) / fps, frame / fps, fps)
         self.state = states.step(self._settings_now(seconds), before, motion, *times, events, self.character.name)
-        self.record.values[frame] = self.state.values()
         down = before.phase in (states.LIMP, states.SETTLING)
         try:
             if down and self.state.phase in (states.RECOVERING, states.BLENDING, states.ANIMATED):
@@ -171,7 +160,6 @@ class Recovery:
         except NoRoom as error:  # after a while it tries again
             STATE.warn(self.character.name, f"'{self.character.name}' stays down: {error}")
             self.state = replace(before, clock=0.0)
-            self.record.values[frame] = self.state.values()
         except RagdollError as error:
             STATE.warn(self.character.name, f"'{self.character.name}' gets up in its animation's own place: {error}")
 
@@ -242,7 +230,6 @@ class Recovery:
             self._go_on(frame, scene, shown, action, least=least)
         if self._carrying is not None:  # what was left of this step has counted as of an ordinary rise
             self.state = replace(self.state, progress=0.0)
-            self.record.values[frame] = self.state.values()
 
     def _plan(self, run, frame: int, scene, shown: list, place: np.ndarray) -> bool:
         """Get up by a plan; whether there is one."""
@@ -261,7 +248,7 @@ class Recovery:
 
     def _finish_action(self, frame: int, scene) -> None:
         """When a get-up action or a plan is over, return to the character's own animation."""
-        passage = self.record.passage(frame) if self.record.passages else None
+        passage = self.record.passage(frame)
         if passage is None or not (passage.action or passage.planned) or frame not in self.given:
             return
         played = passage.planned or self._clip(passage.action, passage.fps)
@@ -352,23 +339,9 @@ class Mover:
         return float(speed * struck.sum() / (1.0 + struck.sum() / self.mass) / character.mass)
 
 
-# ---- the character --------------------------------------------------------------------------------------------------
-def _pelvis_body(character) -> int:
-    """Index of a character's pelvis body; without that role, of its heaviest root."""
-    obj = character.obj
-    parts = obj.active_ragdoll.parts
-    for i, part in enumerate(parts):
-        if obj.pose.bones[part.bone].active_ragdoll.role == PELVIS:
-            return i
-    roots = [i for i, part in enumerate(parts) if not part.parent]
-    return max(roots, key=lambda i: parts[i].body.rigid_body.mass)
-
-
 # ---- the run --------------------------------------------------------------------------------------------------------
 class Recoveries(Effect):
     """The recoveries of a run's characters, by their names."""
-
-    name = "recovery"
 
     def __init__(self, run, scene) -> None:
         self.by_name: dict[str, Recovery] = {}
@@ -376,8 +349,7 @@ class Recoveries(Effect):
         for character in run.characters:
             settings = character.obj.active_ragdoll
             if settings.recovery.enabled and not settings.muted:
-                found = self.by_name[character.name] = Recovery(character, scene)
-                found.record.values[run.first] = found.state.values()
+                self.by_name[character.name] = Recovery(character, scene)
         self._apply(run)
 
     def read(self, run, scene, character, settings, edited: bool) -> None:
@@ -390,17 +362,16 @@ class Recoveries(Effect):
         """Step the states of all characters, and set what holds in the next frame."""
         if not self.by_name:
             return
-        frame, found = run.frame, self.by_name.values()
-        for own in found:
+        frame = run.frame
+        speeds = np.linalg.norm(run.body[:, :3, 3] - run.body_before[:, :3, 3], axis=1) / seconds
+        movers = self._movers(run) if frame > run.first else []
+        for own in self.by_name.values():
             own.note_shown(frame, run.graph)
-        if frame == run.first:
-            for own in found:
+            if frame == run.first:
                 own.begin(run, scene, frame)
-        else:
-            speeds = np.linalg.norm(run.body[:, :3, 3] - run.body_before[:, :3, 3], axis=1) / seconds
-            movers = self._movers(run)
-            for own in found:
+            else:
                 own.step(run, scene, frame, speeds, seconds, movers)
+            own.record.values[frame] = own.state.values()
         self._apply(run)
 
     def _movers(self, run) -> list:

@@ -3,6 +3,7 @@ and what must hold to run it."""
 
 import contextlib
 import math
+from functools import cached_property
 
 import bpy
 import numpy as np
@@ -20,7 +21,7 @@ from ..settings import at_frame, declare
 from ..settings.bone import ActiveRagdollBone, DriveFactors
 
 FASTEST = 2000.0  # [m/s per metre of height]: beyond it something has come apart
-MASKS = ("switched_off", "awake", "struck", "waiting")  # that effects state
+MASKS = ("switched_off", "awake", "struck", "waiting")  # that effects state, see `Effect`
 FALLING = 100.0  # [m/s] the tiniest thing comes to by falling: a character of 5 cm and less is given that
 
 
@@ -31,7 +32,6 @@ class Effect:
     What one states is None as long as it states nothing.
     """
 
-    name = ""  # other modules find it in a run by this name
     factor = None  # of both weights [m], or of the rotation and the translation weights [2, m]
     # Masks of bodies [m]:
     kinematic = None  # the effect itself places them
@@ -101,7 +101,6 @@ class Character:
     """
 
     motion = None  # its motion stack, if it has one
-    strengths: tuple | None = None  # largest torques and forces of its bodies [m], where a human's are asked for
     blend = 1.0  # its own physics blend for the frame to come
     reading: dict | None = None  # what the state graph read of it last, see `records`
     joints_off = False  # its joints are left out, as a recovery wants
@@ -131,6 +130,12 @@ class Character:
         # Its own physics blend by frame, where it is keyed.
         self.blends: dict | None = {} if keyed and at_frame.is_keyed(obj, "physics_blend") else None
 
+    @cached_property
+    def strengths(self) -> tuple:
+        """Largest torques [m] and forces [m] of a human's joints, scaled to the character."""
+        torque, force = human.human_strengths(anatomy_of(self.obj), bone_parents(self.obj), self.mass, self.height)
+        return torque[self.bones], force[self.bones]
+
 
 class Run:
     """The simulation of a scene's shot, from its first frame on.
@@ -139,14 +144,10 @@ class Run:
     bodies, so that props still meet it.
     """
 
-    # Masks of bodies [m]:
+    # Masks of bodies [m], as are those of `MASKS`:
     limp: np.ndarray  # body mode LIMP
     kinematic_by_user: np.ndarray  # body mode KINEMATIC, or its character is baked
-    kinematic_by_effect: np.ndarray  # this and the next ones effects state, see `Effect`
-    switched_off: np.ndarray
-    awake: np.ndarray
-    struck: np.ndarray
-    waiting: np.ndarray
+    kinematic_by_effect: np.ndarray  # as effects state
     kinematic: np.ndarray  # kinematic for whatever reason
     calm: np.ndarray  # has come to lie nearly still
 
@@ -183,6 +184,7 @@ class Run:
         self.held: dict = {}  # the scene's other bodies that wait for the first frame, and their places
         # Seconds spent per frame in our own Python and in evaluating the source scene, for reports.
         self.seconds: dict = {"own": [], "source": []}
+        self.source_seconds = 0.0  # of the frame that is being stepped
         self.characters: list[Character] = []
         for obj in ragdolls(scene):
             self.characters.append(Character(obj, self.characters[-1].rows.stop if self.characters else 0))
@@ -226,8 +228,8 @@ class Run:
         self.numbers = {name: np.zeros(count) for name in names}
 
     def effect(self, name: str) -> Effect:
-        """The effect of a name."""
-        return next(effect for effect in self.effects if effect.name == name)
+        """The effect of a class, by its name in small letters: who looks for it cannot import it."""
+        return next(effect for effect in self.effects if type(effect).__name__.lower() == name)
 
     def merge_effects(self) -> None:
         """Merge what the effects state, if it has changed."""
@@ -244,11 +246,8 @@ class Run:
 
     def _merged(self, name: str) -> np.ndarray:
         """Mask of the bodies [m] for which any effect sets a certain mask."""
-        result = np.zeros(len(self.masses), dtype=bool)
-        for mask in (getattr(effect, name) for effect in self.effects):
-            if mask is not None:
-                result |= mask
-        return result
+        masks = [getattr(effect, name) for effect in self.effects]
+        return np.any([np.zeros(len(self.masses), dtype=bool), *(mask for mask in masks if mask is not None)], axis=0)
 
     def weights(self) -> tuple:
         """Rotation and translation weights with all factors [m]; 0 where nothing drives."""
@@ -306,40 +305,26 @@ def check_numbers(run: Run, character, blend: float) -> None:
             raise RagdollError(f"The {what} of bone '{bone}' of '{character.name}' is not a number")
 
 
-def strengths_of(obj) -> tuple:
-    """Largest torques [m] and forces [m] of a human's joints, scaled to the character."""
-    settings, anatomy = obj.active_ragdoll, anatomy_of(obj)
-    bones = [obj.data.bones.find(part.bone) for part in settings.parts]
-    mass = sum(part.body.rigid_body.mass for part in settings.parts)
-    torque, force = human.human_strengths(anatomy, bone_parents(obj), mass, settings.height)
-    return torque[bones], force[bones]
-
-
 def check_parts(obj) -> None:
     """Raises RagdollError naming the helper, and its bone, that a character's ragdoll lacks."""
-    settings, parts = obj.active_ragdoll, obj.active_ragdoll.parts
+    settings, parts, anew = obj.active_ragdoll, obj.active_ragdoll.parts, "build the ragdoll anew"
     check_record(obj)
     for part in parts:
         for kind in ("body", "target", "anchor"):
             helper = getattr(part, kind)
             if helper is None or helper.name not in settings.scene.objects:
-                raise RagdollError(
-                    f"The {kind} of bone '{part.bone}' of '{obj.name}' was deleted: build the ragdoll anew"
-                )
+                raise RagdollError(f"The {kind} of bone '{part.bone}' of '{obj.name}' was deleted: {anew}")
         if part.body.rigid_body is None or part.target.rigid_body is None:
-            raise RagdollError(
-                f"The body of bone '{part.bone}' of '{obj.name}' is no rigid body: build the ragdoll anew"
-            )
+            raise RagdollError(f"The body of bone '{part.bone}' of '{obj.name}' is no rigid body: {anew}")
         if not {motor.get(built.NUMBER) for motor in part.motors} <= set(range(len(joint_motors.MOTORS))):
-            raise RagdollError(f"The motors of bone '{part.bone}' of '{obj.name}' are damaged: build the ragdoll anew")
+            raise RagdollError(f"The motors of bone '{part.bone}' of '{obj.name}' are damaged: {anew}")
     physics = settings.physics_armature
     if physics is None or physics.name not in settings.scene.objects:
-        raise RagdollError(f"The physics armature of '{obj.name}' was deleted: build the ragdoll anew")
+        raise RagdollError(f"The physics armature of '{obj.name}' was deleted: {anew}")
     if len(built.helpers(settings.collection, built.JOINT)) < built.record(settings.collection)["joints"]:
-        raise RagdollError(f"A joint of '{obj.name}' was deleted: build the ragdoll anew")
-    inside = {len(parts), len(settings.bodies.objects), len(settings.targets.objects)}
-    if len(inside) != 1:
-        raise RagdollError(f"Helpers of '{obj.name}' were moved out of their collections: build the ragdoll anew")
+        raise RagdollError(f"A joint of '{obj.name}' was deleted: {anew}")
+    if not len(parts) == len(settings.bodies.objects) == len(settings.targets.objects):
+        raise RagdollError(f"Helpers of '{obj.name}' were moved out of their collections: {anew}")
 
 
 def check_members(scene, characters) -> None:
@@ -349,9 +334,8 @@ def check_members(scene, characters) -> None:
     bodies, joints = (set(c.all_objects) if c is not None else set() for c in (own.collection, own.constraints))
     for obj in characters:
         if at_frame.animates(obj, "hide_viewport"):
-            raise RagdollError(
-                f"The visibility of '{obj.name}' in viewports is animated: animate that of its meshes instead"
-            )
+            what = f"The visibility of '{obj.name}' in viewports is animated"
+            raise RagdollError(f"{what}: animate that of its meshes instead")
         settings = obj.active_ragdoll
         for kind, what, needed, members in (
             ("collection", "body", [body for part in settings.parts for body in (part.body, part.target)], bodies),
@@ -369,18 +353,15 @@ def check_members(scene, characters) -> None:
 
 def check_evaluated(run: Run, scene) -> None:
     """Raises RagdollError where Blender does not evaluate what a run needs; warns of what is not shown."""
-    graph = run.graph
-    rigid_bodies = scene.rigidbody_world
-    left = built.left_over(scene)
+    world, left = scene.rigidbody_world, built.left_over(scene)
     for character in run.characters:
         settings = character.obj.active_ragdoll
-        needed = settings.bodies, settings.targets, rigid_bodies.collection, rigid_bodies.constraints
-        for collection in needed:
-            if not collection.evaluated_get(graph).is_evaluated:
-                outer = settings.collection if collection in needed[:2] else collection
-                raise RagdollError(
-                    f"The collection '{outer.name}' is excluded from the view layer: include it (it may be hidden)"
-                )
+        outer = settings.collection
+        needed = settings.bodies, settings.targets, world.collection, world.constraints
+        for collection, named in zip(needed, (outer, outer, *needed[2:]), strict=True):
+            if not collection.evaluated_get(run.graph).is_evaluated:
+                what = f"The collection '{named.name}' is excluded from the view layer"
+                raise RagdollError(f"{what}: include it (it may be hidden)")
         evaluated = character.source.evaluated_get(run.source_graph)
         check_scale(character.obj, np.array(evaluated.matrix_world, dtype=float))
         if left:
@@ -398,13 +379,9 @@ def check_size(character, place: np.ndarray, frame: int, by_hand: bool = False) 
     """
     size, built = math.hypot(*place[:3, 0].tolist()), character.built_scale
     if abs(size - built) > UNIFORM_TOLERANCE * built:
-        raise RagdollError(
-            f"'{character.name}' has the scale {size:.4g} at frame {frame}, but its bodies were built at {built:.4g}: "
-            "build the ragdoll anew, and do not scale it within a shot"
-        )
+        what = f"'{character.name}' has the scale {size:.4g} at frame {frame}, but its bodies were built at {built:.4g}"
+        raise RagdollError(f"{what}: build the ragdoll anew, and do not scale it within a shot")
     now, then = (character.obj.scale.length, character.source.scale.length) if by_hand else (0.0, 0.0)
     if abs(now - then) > UNIFORM_TOLERANCE * then:
-        raise RagdollError(
-            f"'{character.name}' was scaled by {now / then:.4g} before frame {frame}: scale it back, or build the "
-            "ragdoll anew"
-        )
+        what = f"'{character.name}' was scaled by {now / then:.4g} before frame {frame}"
+        raise RagdollError(f"{what}: scale it back, or build the ragdoll anew")

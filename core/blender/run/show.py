@@ -34,18 +34,14 @@ def show_other(run: Run | None, scene) -> None:
 def tell_left_out(scene, frame: int) -> None:
     """Say that playback has left out the frames after one, where the scene's Sync lets it."""
     if scene.sync_mode != "NONE":
-        STATE.messages[scene.name] = (
-            f"Playback has left out frames after {frame}, so the simulation has ended there: set Sync to "
-            "Play Every Frame (Timeline > Playback), or simulate"
-        )
+        what = f"Playback has left out frames after {frame}, so the simulation has ended there"
+        STATE.messages[scene.name] = f"{what}: set Sync to Play Every Frame (Timeline > Playback), or simulate"
 
 
 def tell_gone_back(scene, frame: int) -> None:
     """Say that while a window played the scene has gone back from a frame, as handlers of other extensions do."""
-    STATE.messages[scene.name] = (
-        f"Playback went from frame {frame} back to {scene.frame_current}, so the simulation has ended there: play from "
-        "the shot's first frame, without extensions that change the frame"
-    )
+    what = f"Playback went from frame {frame} back to {scene.frame_current}, so the simulation has ended there"
+    STATE.messages[scene.name] = f"{what}: play from the shot's first frame, without extensions that change the frame"
 
 
 def show_again(run: Run, scene) -> None:

@@ -58,12 +58,15 @@ def frames(scene) -> Iterator[int]:
             yield frame
     finally:
         if done > first:
-            if run is not None:
-                _settle(run, scene, done)
-            world.bake_cache(scene, done)
-            if run is not None:
+            # Read the cache at its last good frame, so that it is not outdated: writing to bodies outdates it until
+            # then. One that begins before frame 0 does not bear that: it loses what comes before that frame.
+            if run.first >= 0 or scene.frame_current != done:
                 write.follow_cache(run)
-                records.store_records(run)
+                with STATE.occupied():
+                    scene.frame_set(done)
+            world.bake_cache(scene, done)
+            write.follow_cache(run)
+            records.store_records(run)
             for obj in shot_run.active_ragdolls(scene):
                 obj.active_ragdoll.cache_outdated = done < last  # stopped early: a bake simulates anew
                 records.store_readings(obj)
@@ -81,10 +84,8 @@ def go_to(scene, frame: int) -> None:
         STATE.interrupted = False
         raise KeyboardInterrupt
     if scene.frame_current != frame and scene.name not in STATE.messages:
-        raise RagdollError(
-            f"Frame {frame} of scene '{scene.name}' could not be shown: a handler of another extension has gone to "
-            f"frame {scene.frame_current}"
-        )
+        what = f"Frame {frame} of scene '{scene.name}' could not be shown"
+        raise RagdollError(f"{what}: a handler of another extension has gone to frame {scene.frame_current}")
 
 
 def _checked(scene, run, frame: int):
@@ -101,18 +102,6 @@ def _checked(scene, run, frame: int):
             "other frames meanwhile, or has changed the scene"
         )
     return now
-
-
-def _settle(run, scene, frame: int) -> None:
-    """Read the cache at its last good frame, so that it is not outdated: writing to bodies outdates it until then.
-
-    A cache that begins before frame 0 does not bear being read at once: it loses what comes before that frame.
-    """
-    if run.first < 0 and scene.frame_current == frame:
-        return
-    write.follow_cache(run)
-    with STATE.occupied():
-        scene.frame_set(frame)
 
 
 def forget(scene) -> None:
@@ -132,12 +121,8 @@ def use_range(scene, frame_start: int, frame_end: int) -> None:
 
 
 # ---- final renders --------------------------------------------------------------------------------------------------
-
-# They have a dependency graph of their own, so what they show is simulated before, and cached.
-
-
 def begin_render(scene) -> None:
-    """Simulate what a render will show, or stop the render.
+    """Simulate and cache what a render will show, with a dependency graph of its own, or stop the render.
 
     Blender goes on whatever happens here, but not without a camera.
     """

@@ -14,7 +14,6 @@ from ..physics import built, ground, joint_objects, world
 from ..physics.motors import Muscles
 from ..rig.armature import array_of
 from ..runtime import STATE
-from . import shot_run
 from .shot_run import Effect
 
 FAR = 5.0  # heights of a character: what is further below does not count
@@ -36,7 +35,7 @@ class Falling:
         settings = [obj.pose.bones[name].active_ragdoll for name in character.bone_names]
         self.arms = np.array([settings[i].role in ARM for i in own])
         self.limits = np.array([joint_objects.swings_of(settings[i]) for i in own])
-        self.strengths = shot_run.strengths_of(obj)[0][own]
+        self.strengths = character.strengths[0][own]
         self.trunk = _rows(settings, begin, PELVIS, SPINE, CHEST)
         feet = _rows(settings, begin, FOOT)
         self.feet = feet if len(feet) else _rows(settings, begin, SHANK)
@@ -89,15 +88,13 @@ class Tone(Effect):
     The joints of all of them are led together: what costs is the number of calls, not that of joints.
     """
 
-    name = "tone"
-
     def __init__(self, run, scene) -> None:
         self._falling: dict[str, Falling] = {}
         self._solids = ground.solids(scene)  # any that goes ends the run
 
     def observe(self, run, scene, seconds: float) -> None:
         """Let each character that is limp fall on."""
-        falling, found = {}, run.effect("recovery").by_name
+        falling, found = {}, run.effect("recoveries").by_name
         for name, own in found.items():
             if own.state.phase in (states.LIMP, states.SETTLING) and own.settings.tone > 0.0:
                 if run.joint_drives is None or not len(run.joint_drives.of(own.character)):

@@ -20,25 +20,29 @@ LINEAR_DRAG = 8  # column of a run's gains, see `_gains`
 
 def write_blend(character, blend, scene) -> bool:
     """Set the share of the physics in what a character shows, in all view layers. Returns whether it has changed."""
+    bones = character.bone_names + source.followers(character.obj)
+    return _write_own(character.obj, bones, "influence", blend, graphs(scene))
+
+
+def _write_own(obj, bones: list, name: str, value, layers: list) -> bool:
+    """Set a property of our constraints of evaluated bones in view layers, where it differs. Returns whether it did.
+
+    By foreach_set, which calls no update function: Blender's would look for the evaluated target among the originals,
+    not find it and disable the constraint.
+    """
     changed = False
-    for bones in _posed(character.obj, graphs(scene)):
-        # An edit of the character makes Blender copy it anew, with its original's influence.
-        shown = bones[character.bone_names[0]].constraints.get(source.CONSTRAINT_NAME)
-        if shown is None or abs(blend - shown.influence) < 1e-7:
+    for copy in (obj.evaluated_get(graph) for graph in layers):
+        # Where a layer was not evaluated since the object came it has no pose; since the build, bones without ours.
+        posed = copy.pose.bones if copy.is_evaluated and copy.pose is not None else None
+        first = posed and posed[bones[0]].constraints.get(source.CONSTRAINT_NAME)
+        # An edit of the object makes Blender copy it anew, with its original's values.
+        if first is None or abs(value - getattr(first, name)) < 1e-7:
             continue
-        for name in character.bone_names + source.followers(character.obj):
-            _write_own(bones[name].constraints, "influence", blend)
+        for constraints in (posed[bone].constraints for bone in bones):
+            values = [value if each.name in source.OF_PHYSICS else getattr(each, name) for each in constraints]
+            constraints.foreach_set(name, values)
         changed = True
     return changed
-
-
-def _posed(obj, layers: list) -> list:
-    """The evaluated pose bones of an armature object in every view layer, of some dependency graphs, that has it.
-
-    One that was not evaluated since the object came has it without a pose.
-    """
-    copies = [obj.evaluated_get(graph) for graph in layers]
-    return [copy.pose.bones for copy in copies if copy.is_evaluated and copy.pose is not None]
 
 
 def place(run: Run, kind: str, matrices: np.ndarray, only: np.ndarray | None = None) -> None:
@@ -95,10 +99,8 @@ def hold(run: Run, kinematic: np.ndarray, rows=None) -> None:
 def follow_cache(run: Run) -> None:
     """Make all bodies dynamic, as a kinematic one does not read its place from the cache."""
     run.switched_off = np.zeros_like(run.switched_off)
-    rows = np.flatnonzero(run.kinematic)
-    if len(rows):
-        run.kinematic = np.zeros_like(run.kinematic)
-        hold(run, run.kinematic, rows)
+    rows, run.kinematic = np.flatnonzero(run.kinematic), np.zeros_like(run.kinematic)
+    hold(run, run.kinematic, rows)
 
 
 def switch_joints(run: Run, on: bool, character) -> None:
@@ -124,28 +126,12 @@ def show_physics(run: Run, on: bool, scene) -> list:
 
     In all view layers: those that do not step read the bodies' places from the cache.
     """
-    changed, layers = {}, graphs(scene)
+    changed, layers = [], graphs(scene)
     for character in run.characters:
-        shown = on and not run.switched_off[character.rows.start]  # nobody sees one that is switched off
-        for bones in _posed(character.physics, layers):
-            # A layer that has not been evaluated since the build has bones without our constraint.
-            own = bones[character.bone_names[-1]].constraints.get(source.CONSTRAINT_NAME)
-            if own is None or own.mute is not shown:
-                continue
-            for name in character.bone_names:
-                _write_own(bones[name].constraints, "mute", not shown)
-            changed[character.name] = character
-    return list(changed.values())
-
-
-def _write_own(constraints, name: str, value) -> None:
-    """Set a property of our constraints in an evaluated bone's list.
-
-    By foreach_set, which calls no update function: Blender's would look for the evaluated target among the originals,
-    not find it and disable the constraint.
-    """
-    values = [value if each.name in source.OF_PHYSICS else getattr(each, name) for each in constraints]
-    constraints.foreach_set(name, values)
+        muted = not on or bool(run.switched_off[character.rows.start])  # nobody sees one that is switched off
+        if _write_own(character.physics, character.bone_names, "mute", muted, layers):
+            changed.append(character)
+    return changed
 
 
 def write_gains(run: Run, scene, substeps: int, seconds: float) -> None:

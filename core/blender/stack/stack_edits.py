@@ -8,7 +8,7 @@ from ... import keyframes
 from ...errors import RagdollError
 from ...motion.look_at.chain import from_roles
 from ..physics import build, built, source
-from ..physics.helpers import armature_copy, copy_locally
+from ..physics.helpers import copy_locally
 from ..physics.remove import drop_source_scenes, remove_collections
 from ..rig import action_channels, armature
 from ..rig.armature import anatomy_of, check_armature, refuse_baked
@@ -40,7 +40,7 @@ def ensure(obj, scene) -> None:
         collection = bpy.data.collections.new(f"{obj.name} Motion")
         scene.collection.children.link(collection)
         settings.motion_collection = collection
-        target = armature_copy(obj, f"{obj.name} Target", collection, built.TARGET_ARMATURE)
+        target = source.armature_copy(obj, f"{obj.name} Target", collection, built.TARGET_ARMATURE)
         target.animation_data_clear()
         for bone in target.pose.bones:
             for constraint in list(bone.constraints):

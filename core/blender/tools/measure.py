@@ -3,6 +3,7 @@ the worst that happened to a character in it, by bone and frame: what a supervis
 
 import time
 from collections import defaultdict
+from contextlib import suppress
 
 import bpy
 import numpy as np
@@ -128,12 +129,10 @@ class Meter:
 
     def _times(self, late: np.ndarray) -> dict:
         """Means [s] over the frames counted; the first frame, with its warm-up, is never one of them."""
-        if not late.any():
-            return {"total": None, "own": None, "source": None}
-        result = {"total": float(np.array(self._seconds)[late].mean())}
-        for name in ("own", "source"):
-            values = np.array(self._run.seconds[name][: len(late)])
-            result[name] = float(values[late[: len(values)]].mean()) if late[: len(values)].any() else None
+        result = {"total": self._seconds} | (self._run.seconds if self._run is not None else {"own": [], "source": []})
+        for name, kept in result.items():
+            values = np.array(kept[: len(late)])[late[: len(kept)]]
+            result[name] = float(values.mean()) if values.size else None
         return result
 
 
@@ -167,7 +166,7 @@ class Worst:
         if len(self.bodies) > 1 and run.reach_trace is not None:
             turned = np.einsum("mij,mij->m", self.bodies[-2][:, :3, :3], self.wanted[-1][:, :3, :3])
             self.capped += bool((turned < run.reach_trace[rows]).any())
-        self.rescued += any(effect.name == "limit rescue" and effect.kinematic[rows].any() for effect in run.effects)
+        self.rescued += bool(run.effect("limitrescue").kinematic[rows].any())
         self._look_for_depth(run)
 
     def summary(self) -> dict:
@@ -179,10 +178,16 @@ class Worst:
         children = np.flatnonzero(parents >= 0)
         frames = in_child[children], in_parent[children]
         own, of_animation = (limits.gaps(m[:, children], m[:, parents[children]], *frames) for m in (bodies, wanted))
+        beyond = np.zeros((len(bodies), len(children)))
+        for column, (row, child, parent) in enumerate(zip(children, *frames, strict=True)):
+            name = self.obj.active_ragdoll.parts[row].bone
+            turns = limits.joint_rotations(bodies[:, row], bodies[:, parents[row]], child, parent)
+            with suppress(RagdollError):  # invalid limits hold nothing
+                beyond[:, column] = joint_objects.excesses(name, self.obj.pose.bones[name].active_ragdoll, turns)
         return {
             # Beyond what the animation itself takes the joint apart.
             "joint_gap_m": self._largest(np.linalg.norm(own - of_animation, axis=-1), children),
-            "limit_excess_deg": self._largest(np.degrees(self._excesses(bodies, children, parents, frames)), children),
+            "limit_excess_deg": self._largest(np.degrees(beyond), children),
             "penetration_m": self._depth,
             "capped_frames": int(self.capped),
             "rescued_frames": int(self.rescued),
@@ -195,18 +200,6 @@ class Worst:
         frame, column = np.unravel_index(int(np.argmax(values)), values.shape)
         bone = self.obj.active_ragdoll.parts[rows[column]].bone
         return {"value": float(values[frame, column]), "bone": bone, "frame": self.frames[frame]}
-
-    def _excesses(self, bodies, children, parents, frames) -> np.ndarray:
-        """By how much joints are beyond their limits [f, k], radians."""
-        result = np.zeros((len(bodies), len(children)))
-        for column, (row, child, parent) in enumerate(zip(children, *frames, strict=True)):
-            name = self.obj.active_ragdoll.parts[row].bone
-            turns = limits.joint_rotations(bodies[:, row], bodies[:, parents[row]], child, parent)
-            try:
-                result[:, column] = joint_objects.excesses(name, self.obj.pose.bones[name].active_ragdoll, turns)
-            except RagdollError:  # invalid limits hold nothing
-                continue
-        return result
 
     def _look_for_depth(self, run) -> None:
         """Keep the deepest point of a body's surface inside another object with a rigid body."""

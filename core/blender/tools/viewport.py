@@ -121,9 +121,8 @@ def body_edges(body) -> tuple[np.ndarray, np.ndarray]:
     Of a compound those of the bodies parented to it. An edge of one face is an outline, one of none is always seen.
     """
     if body.rigid_body.collision_shape == "COMPOUND":
-        pieces = [child for child in body.children if child.rigid_body is not None and child.type == "MESH"]
         found = []
-        for piece in pieces:
+        for piece in (child for child in body.children if child.rigid_body is not None and child.type == "MESH"):
             place = np.array(piece.matrix_parent_inverse @ piece.matrix_basis, dtype=float)
             edges, sides = body_edges(piece)
             found.append((edges @ place[:3, :3].T + place[:3, 3], sides @ place[:3, :3].T))

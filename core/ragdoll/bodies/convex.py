@@ -112,8 +112,8 @@ def _faces(local, flat_within, sliver):
     a, b, c = local[_triples(len(local))].transpose(1, 0, 2)
     normals = quaternion.cross(b - a, c - a)
     lengths = np.sqrt(np.einsum("ti,ti->t", normals, normals))
-    kept = lengths > sliver
-    normals, a = normals[kept] / lengths[kept, None], a[kept]
+    clear = lengths > sliver
+    normals, a = normals[clear] / lengths[clear, None], a[clear]
     distance = normals @ local.T
     distance -= np.einsum("ti,ti->t", normals, a)[:, None]
     below, above = distance.max(axis=1) < flat_within, distance.min(axis=1) > -flat_within
@@ -121,18 +121,7 @@ def _faces(local, flat_within, sliver):
     normals = np.concatenate([normals[below], -normals[above]])
     if len(normals) == 0 or np.any(np.all(flat, axis=1)):
         raise RagdollError("The points of a convex hull lie in one plane")
-    return _merged(local, normals, flat)
-
-
-def _is_closed(faces) -> bool:
-    """Whether each edge has a face on both sides."""
-    edges = [pair for face in faces for pair in zip(face, face[1:] + face[:1], strict=True)]
-    both = set(edges)
-    return len(both) == len(edges) and all((b, a) in both for a, b in edges)
-
-
-def _merged(points, normals, flat):
-    """Faces and their normals from triples [t, 3] and the corners that lie in the plane of each [t, k]."""
+    # Of the triples [t, 3] and the corners that lie in the plane of each [t, k], those of one plane are one face.
     number = np.count_nonzero(flat, axis=1)
     faces, kept = [], []
     wide = np.flatnonzero(number > 3)
@@ -141,19 +130,26 @@ def _merged(points, normals, flat):
     for row in wide[np.argsort(-number[wide], kind="stable")]:
         # Where a corner is only just in the plane, some triples see it and some do not.
         if not any(bool(np.all(flat[other][flat[row]])) for other in kept):
-            faces.append(_ring(points, np.flatnonzero(flat[row]), normals[row]))
+            faces.append(_ring(local, np.flatnonzero(flat[row]), normals[row]))
             kept.append(row)
     single = np.flatnonzero(number == 3)
     if len(kept) and len(single):
         missed = flat[single].astype(int) @ (~flat[kept]).T.astype(int)
         single = single[missed.min(axis=1) > 0]
     corners = np.nonzero(flat[single])[1].reshape(-1, 3)
-    a, b, c = points[corners].transpose(1, 0, 2)
+    a, b, c = local[corners].transpose(1, 0, 2)
     back = np.einsum("fi,fi->f", quaternion.cross(b - a, c - a), normals[single]) < 0.0
     corners[back] = corners[back][:, ::-1]
     faces += [tuple(row) for row in corners.tolist()]
     kept += list(single)
     return faces, normals[kept]
+
+
+def _is_closed(faces) -> bool:
+    """Whether each edge has a face on both sides."""
+    edges = [pair for face in faces for pair in zip(face, face[1:] + face[:1], strict=True)]
+    both = set(edges)
+    return len(both) == len(edges) and all((b, a) in both for a, b in edges)
 
 
 def _ring(points, corners, normal):

@@ -129,22 +129,6 @@ def from_hull(solid: convex.Hull, origin: np.ndarray, axes: np.ndarray) -> Shape
     return Shape(CONVEX_HULL, origin + axes @ middle, axes, (high - low) / 2.0, points)
 
 
-def cross_axes(axes: np.ndarray, points: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The frame [3, 3] turned about its z so that x is the widest direction of the points across it.
-
-    Where their cross-section is round (`ROUND`) the frame stays as it is.
-    """
-    flat = (points @ axes)[:, :2]
-    flat = flat - weights @ flat / weights.sum()
-    xx, yy = weights @ (flat * flat)
-    xy = weights @ (flat[:, 0] * flat[:, 1])
-    if np.hypot(xx - yy, 2.0 * xy) < ROUND * (xx + yy):
-        return axes
-    angle = 0.5 * np.arctan2(2.0 * xy, xx - yy)
-    x = axes[:, 0] * np.cos(angle) + axes[:, 1] * np.sin(angle)
-    return np.stack([x, np.cross(axes[:, 2], x), axes[:, 2]], axis=1)
-
-
 def fit(points, axes, kind: str = "AUTO", *, weights=None, share: float = 0.9, smallest: float = 0.0) -> Shape:
     """The shape of least volume that covers a share of weighted points.
 
@@ -152,7 +136,7 @@ def fit(points, axes, kind: str = "AUTO", *, weights=None, share: float = 0.9, s
 
     Args:
         points: at least `FEWEST_POINTS` points [k, 3] [m]. weights: not negative [k]; all equal by default.
-        axes: frame [3, 3], z along the limb; turned about z to the points' own cross axes.
+        axes: frame [3, 3], z along the limb; turned about z to the points' own axes unless they are round (`ROUND`).
         kind: CAPSULE, BOX, SPHERE, CONVEX_HULL, or AUTO for the one of least volume (a hull where it wins by much).
         share: of the weight to cover, 0..1. smallest: no half extent is less [m].
     """
@@ -162,7 +146,14 @@ def fit(points, axes, kind: str = "AUTO", *, weights=None, share: float = 0.9, s
     if len(points) < FEWEST_POINTS:
         raise RagdollError(f"A fit needs {FEWEST_POINTS} points with weight, got {len(points)}")
     weights = weights / weights.sum()
-    axes = cross_axes(axes, points, weights)
+    flat = (points @ axes)[:, :2]
+    flat = flat - weights @ flat / weights.sum()
+    xx, yy = weights @ (flat * flat)
+    xy = weights @ (flat[:, 0] * flat[:, 1])
+    if np.hypot(xx - yy, 2.0 * xy) >= ROUND * (xx + yy):  # x is the widest direction of the points across z
+        angle = 0.5 * np.arctan2(2.0 * xy, xx - yy)
+        x = axes[:, 0] * np.cos(angle) + axes[:, 1] * np.sin(angle)
+        axes = np.stack([x, np.cross(axes[:, 2], x), axes[:, 2]], axis=1)
     if len(points) <= MOST_POINTS:
         return _best(points, weights, axes, kind, share, smallest)
     local = (points - points.mean(axis=0)) @ axes

@@ -132,15 +132,7 @@ class _Planner:
         self.heads, self.tails, self.rotations, self.bone_parents = heads, tails, rotations, parents
         self.skin, self.size = skin, height(heads, tails, simulated)
         self.fit_settings = {"share": coverage, "smallest": SMALLEST * self.size}
-        self._arrange(simulated, hung, led)
-        self.normal, self.offset, twins = mirror.plane_of_joints(self.heads[self.bones], self.parents, self.size)
-        self.kinds = np.array([kinds[bone] for bone in self.bones], dtype=object)
-        self.fit_kinds = np.where(self.kinds == COMPOUND, "AUTO", self.kinds)  # a compound begins as one shape
-        self.twins = np.where(self.kinds == self.kinds[twins], twins, -1)  # those of different kinds are no images
-        self._find_ends(simulated)
-
-    def _arrange(self, simulated, hung, led) -> None:
-        """The bodies' bones, their tree, and which body carries each bone."""
+        # The bodies' bones, their tree, and which body carries each bone.
         self.depth = depths(self.bone_parents)
         self.ancestors = nearest_ancestors(self.bone_parents, simulated)
         self.bones = np.flatnonzero(simulated)
@@ -151,6 +143,11 @@ class _Planner:
         join_loose_roots(self.bones, self.parents, self.heads, self.tails, self.bone_parents, hung)
         carriers = np.where(simulated, np.arange(len(simulated)), self.ancestors)
         self.owner = np.array([row.get(bone, -1) for bone in carriers], dtype=int)
+        self.normal, self.offset, twins = mirror.plane_of_joints(self.heads[self.bones], self.parents, self.size)
+        self.kinds = np.array([kinds[bone] for bone in self.bones], dtype=object)
+        self.fit_kinds = np.where(self.kinds == COMPOUND, "AUTO", self.kinds)  # a compound begins as one shape
+        self.twins = np.where(self.kinds == self.kinds[twins], twins, -1)  # those of different kinds are no images
+        self._find_ends(simulated)
 
     def _find_ends(self, simulated) -> None:
         """Where each limb ends, and the vertices that its shape is fitted to."""

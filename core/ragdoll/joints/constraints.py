@@ -279,7 +279,17 @@ def _held(key) -> list[ConstraintSpec]:
     low, high = np.array(key[:3]), np.array(key[3:])
     reach = np.maximum(high, -low)
     across = [reach[0] <= FLAT * reach[2], False, reach[2] <= FLAT * reach[0]]
-    beyond = _swings_beyond(low, high)
+    # Rotations [k, 4] around the cone that are beyond it by more than `ALLOWED`.
+    cos, sin = np.cos(_TURNS), np.sin(_TURNS)
+    x = np.outer(_PARTS, cos * np.where(cos >= 0.0, high[0], -low[0])).ravel()
+    z = np.outer(_PARTS, sin * np.where(sin >= 0.0, high[2], -low[2])).ravel()
+    first = limits.x_first(low, high)
+    most = (np.pi, _STEEPEST) if first else (_STEEPEST, np.pi)
+    x, z = np.clip(x, -most[0], most[0]), np.clip(z, -most[1], most[1])
+    out = beyond_ellipse(x, z, low, high) > ALLOWED
+    about_x = quaternion.from_axis_angle((1.0, 0.0, 0.0), x[out])
+    about_z = quaternion.from_axis_angle((0.0, 0.0, 1.0), z[out])
+    beyond = quaternion.multiply(about_x, about_z) if first else quaternion.multiply(about_z, about_x)
     for scale in _SCALES:
         factor = np.where(across, scale, 1.0)
         specs = plan_cone(low * factor, high * factor)
@@ -292,20 +302,6 @@ def _held(key) -> list[ConstraintSpec]:
 _TURNS = np.radians(np.arange(0.0, 360.0, 4.0))
 _PARTS = np.concatenate((np.arange(1.02, 1.3, 0.04), np.arange(1.3, 2.0, 0.1)))
 _STEEPEST = np.radians(89.0)  # of the second swing, which is singular at a right angle
-
-
-def _swings_beyond(low, high) -> np.ndarray:
-    """Rotations [k, 4] around a cone that are beyond it by more than `ALLOWED`."""
-    cos, sin = np.cos(_TURNS), np.sin(_TURNS)
-    x = np.outer(_PARTS, cos * np.where(cos >= 0.0, high[0], -low[0])).ravel()
-    z = np.outer(_PARTS, sin * np.where(sin >= 0.0, high[2], -low[2])).ravel()
-    first = limits.x_first(low, high)
-    most = (np.pi, _STEEPEST) if first else (_STEEPEST, np.pi)
-    x, z = np.clip(x, -most[0], most[0]), np.clip(z, -most[1], most[1])
-    beyond = beyond_ellipse(x, z, low, high) > ALLOWED
-    about_x = quaternion.from_axis_angle((1.0, 0.0, 0.0), x[beyond])
-    about_z = quaternion.from_axis_angle((0.0, 0.0, 1.0), z[beyond])
-    return quaternion.multiply(about_x, about_z) if first else quaternion.multiply(about_z, about_x)
 
 
 def _lets_through(specs, rotations) -> bool:
