@@ -26,8 +26,7 @@ _SAME_PLACE, _SAME_LINE = 1e-6, 1e-9
 _NO_WEIGHT = 1e-12  # what rounding leaves at a sample's place
 _STILL = 1e-6  # [m/s] slower things have no direction
 _INSIDE = -1e-12  # barycentric coordinates down to this count as inside: rounding at shared edges
-# Of a triangle in shares of the axes: a smaller one is what rounding makes of points on one line.
-_LEAST_AREA = 1e-6
+_LEAST_AREA = 1e-6  # of a triangle in shares of the axes: a smaller one is what rounding makes of points on one line
 
 
 @dataclass(frozen=True)
@@ -38,8 +37,7 @@ class Axis:
     # minimum, maximum: ends, in the input's unit
     minimum: float
     maximum: float
-    # CLAMP: inputs beyond an end are held there. WRAP: the ends are the same place, as of a direction.
-    ends: str = CLAMP
+    ends: str = CLAMP  # CLAMP: inputs beyond an end are held there. WRAP: the ends are one place, as of a direction
     grid: int = 4  # number of divisions that samples can be snapped to
 
     def __post_init__(self) -> None:

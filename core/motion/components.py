@@ -160,8 +160,7 @@ def arc(u, v, about):
     w = 1.0 + (ux * vx + uy * vy + uz * vz)
     x, y, z = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
     size = sqrt(w * w + x * x + y * y + z * z)
-    # For an angle pi - e the size is e, to first order.
-    if size <= _OPPOSITE:
+    if size <= _OPPOSITE:  # for an angle pi - e the size is e, to first order
         return w * 0.0, *perpendicular(u, about)
     factor = 1.0 / size
     return factor * w, factor * x, factor * y, factor * z

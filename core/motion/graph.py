@@ -291,14 +291,12 @@ class GraphPlayer(Step):
 
     Attributes:
         graph: states and transitions. sources: blend spaces that states play, by name.
-        messages: what was wrong at the last frame.
     """
 
     name, keeps_state = "Graph", True
 
     def __init__(self, graph: Graph, sources: Mapping[str, SpaceSource]) -> None:
         self.graph, self.sources = graph, dict(sources)
-        self.messages: dict[str, str] = {}
 
     def apply(self, rig: Rig, pose: LocalPose, inputs: GraphInputs, state, seconds: float) -> tuple:
         """The pose that the current states give, over the one below as far as the weight goes, and a `GraphPlaying`.

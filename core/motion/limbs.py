@@ -24,8 +24,7 @@ from .stack import Inputs, LocalPose, Rig, point_to_model, vector_of, weight_of
 # A chain that leaves its line by less, in parts of its length, is straight: what it does leave it by is noise. From
 # there to twice that a limb's own plane takes over from the bind pose's.
 _STRAIGHT = 0.01
-# What two joints closer than this part of the chain's length call a direction is noise.
-_TINY = 1e-12
+_TINY = 1e-12  # what two joints closer than this part of the chain's length call a direction is noise
 _PIECES = (*ARM, *LEG[: LEG.index(FOOT) + 1])  # roles of a limb's parts that rigs make of several bones in a row
 _ASIDE = 0.05  # of the way past it, how far a joint of bind pose may be off that where two pieces of one part meet
 
@@ -224,8 +223,7 @@ def solve(root, joint, end, effector, pole, stretch: tuple | None = None) -> tup
     if stretch is not None:
         start, largest = stretch
         ratio = distance / (total if total > 0.0 else 1.0)
-        # A range of no width is a step: nothing before it, all behind it.
-        width = largest - start
+        width = largest - start  # a range of no width is a step: nothing before it, all behind it
         share = c.clamped((ratio - start) / width, 0.0, 1.0) if width > 0.0 else 0.0
         factor = 1.0 + (largest - 1.0) * share
         upper, lower = factor * upper, factor * lower
@@ -294,8 +292,7 @@ class TwoBoneIK:
         old = [view.positions[bone] for bone in self.bones]
         stretch = (self.start_stretch_ratio, self.max_stretch_scale) if self.allow_stretching else None
         new = [old[0], *solve(*old, effector, pole, stretch)]
-        # Each bone turns by the smallest angle that its segment needs, which keeps its twist.
-        turns = [c.IDENTITY]
+        turns = [c.IDENTITY]  # each bone turns by the smallest angle that its segment needs, which keeps its twist
         for (a, b), (new_a, new_b) in zip(pairwise(old), pairwise(new), strict=True):
             before = c.unit(c.sub(b, a), (0.0, 0.0, 1.0))
             after = c.unit(c.sub(new_b, new_a), before)

@@ -8,9 +8,8 @@ import numpy as np
 
 from ..errors import RagdollError
 from ..skeleton import Skeleton
-from . import clip
 from .blend_space import SpacePlayer, SpaceState, step_all
-from .clip import LOCAL, MESH, AdditivePose, apply_additive, interpolate, make_additive
+from .clip import LOCAL, MESH, AdditivePose, apply_additive, interpolate, make_additive, stack, weighted_sum
 from .stack import LocalPose, Rig, Step
 
 OVERRIDE, ADDITIVE_LOCAL, ADDITIVE_MESH = "OVERRIDE", "ADDITIVE_LOCAL", "ADDITIVE_MESH"
@@ -84,14 +83,12 @@ class LayerStack(Step):
 
     Attributes:
         layers: the lowest first. players: the blend spaces that they play, by name.
-        messages: why layers were left out at the last frame.
     """
 
     name = "Layers"
 
     def __init__(self, layers: Sequence[Layer], players: Mapping[str, SpacePlayer]) -> None:
         self.layers, self.players = list(layers), dict(players)
-        self.messages: dict[str, str] = {}
 
     @property
     def keeps_state(self) -> bool:
@@ -162,7 +159,7 @@ def blend_poses(skeleton: Skeleton, reference: LocalPose, poses, weights, names,
         return interpolate(reference, poses[0], min(weights[0], 1.0))
     total = sum(weights)
     shares = np.array([max(1.0 - total, 0.0), *(weight / max(total, 1.0) for weight in weights)])
-    return clip.weighted_sum(clip.stack([reference, *poses]), shares)
+    return weighted_sum(stack([reference, *poses]), shares)
 
 
 def _check_numbers(pose: LocalPose | AdditivePose, skeleton: Skeleton) -> None:

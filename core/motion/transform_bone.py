@@ -46,8 +46,7 @@ class TransformBone:
     def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state=None, seconds: float = 0.0) -> tuple:
         """(pose, None): the pose with the bone transformed, by `inputs.weight`.
 
-        Raises RagdollError: a weight that is not a number, values that do not fit the pose; names the entry. A parent
-        of scale 0.
+        Raises RagdollError: a weight or value that is not a number, a parent of scale 0; names the entry.
         """
         weight = weight_of(inputs.weight, self.name)
         modes = (self.translation_mode, self.rotation_mode, self.scale_mode)

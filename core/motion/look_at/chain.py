@@ -315,12 +315,9 @@ class LookAtSetup:
 
 
 def from_roles(rig: Rig, anatomy: Anatomy) -> LookAtSetup:
-    """The chain from eyes or head down the neck and trunk, and the legs.
+    """The chain from eyes or head down the neck and trunk, and the legs; the anatomy is of the bones in input order.
 
     Raises RagdollError: neither head nor neck was recognised.
-
-    Args:
-        anatomy: of the armature's bones, in their input order.
     """
     notes: list = []
     level = rig.skeleton.from_level
@@ -408,8 +405,7 @@ def upright_axes(rig: Rig, anatomy: Anatomy) -> tuple:
 
     Left and right are well told by joints, up only to some degrees (13 for Rigify's wolf), since nobody's feet stand
     exactly below their hips; rigs are made upright in their space. So up is the nearest of its axes, where one is near.
-
-    `anatomy` is that of the armature's bones, in their input order.
+    The anatomy is of the bones in input order.
     """
     order = rig.skeleton.from_level
     directions = quaternion.rotate(rig.bind_rotations[order], (0.0, 1.0, 0.0))

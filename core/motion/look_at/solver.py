@@ -17,13 +17,11 @@ from math import atan2, cos, sin, sqrt
 from .. import components as c
 from ..components import Affine, transformed
 
-# The solver is done when the first bone aims this well [rad].
-AIMED = math.radians(0.02)
+AIMED = math.radians(0.02)  # the solver is done when the first bone aims this well [rad]
 _SINE_AIMED = sin(AIMED) ** 2
 PASSES = 5  # more bring targets at the edge of reach no nearer than by a third of a degree
 _AT_REST = 1e-4  # a pass whose turns are all smaller is the last [rad]
-# From this weight about up on, what a pass has left is corrected about up alone.
-_UP_ALONE = 0.25
+_UP_ALONE = 0.25  # from this weight about up on, what a pass has left is corrected about up alone
 # An entry is near its limit from so much before it on: a share of the limit and an angle [rad].
 _NEAR_LIMIT, _NEAR_ANGLE = 0.25, 0.05
 # An entry turns by at most so many times its limit. Only poses that come in far beyond a limit meet this bound; it
@@ -102,8 +100,7 @@ class Entry:
     def _held(self, turn, beyond, free: float, limit: float, cosine: float) -> tuple:
         forward, reference = self.forward, self.reference
         if c.dot(forward, reference) <= cosine + 1e-12 and turn[0] * leading(turn[1:], forward, reference) <= 0.0:
-            # It is at its limit and would go further.
-            turn, at_limit = c.IDENTITY, forward
+            turn, at_limit = c.IDENTITY, forward  # it is at its limit and would go further
         else:
             vector = turn[1:] if turn[0] >= 0.0 else c.mul(-1.0, turn[1:])
             axis, angle = c.unit(vector, (0.0, 0.0, 1.0)), 2.0 * atan2(c.length(vector), abs(turn[0]))
@@ -168,14 +165,12 @@ class Aim:
                 break
 
     def _pass(self, target: tuple, comfort: float | None) -> float:
-        """One pass over the chain, from the first entry on, which ends where the aim is good.
+        """One pass over the chain, which ends where the aim is good; returns the largest turn made [rad].
 
         The target is in the last entry's space; `comfort` is None in all passes but the first.
-        Returns the largest turn made [rad].
         """
         entries, joints = self.entries, self._joints
-        # The target as each entry would see it if those above had not turned.
-        seen = [target] * len(entries)
+        seen = [target] * len(entries)  # the target as each entry would see it if those above had not turned
         for i in range(len(entries) - 2, -1, -1):
             joint, _, lower = joints[i]
             own = entries[i + 1].own
@@ -259,8 +254,7 @@ def facing(forward, up, to_target, last_side, margin: float) -> tuple:
     left = c.cross(up, ahead_)
     x, y = c.dot(to_target, ahead_), c.dot(to_target, left)
     radius = sqrt(x * x + y * y)
-    # Straight above and below there is no behind.
-    if size <= 1e-6 or radius <= 1e-6 * distance:
+    if size <= 1e-6 or radius <= 1e-6 * distance:  # straight above and below there is no behind
         return last_side, None
     azimuth = atan2(y, x)
     sign = -1.0 if azimuth < 0.0 else 1.0
