@@ -8,7 +8,7 @@ character recovers, its animation goes on where it lies (`motion.getting_up`). A
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -107,7 +107,8 @@ class Recovery:
 
         Raises RagdollError: a value makes no sense; then nothing has changed.
         """
-        title, settings = f"Recovery of '{self.character.name}'", effect_settings.settings_of(group)
+        title = f"Recovery of '{self.character.name}'"
+        settings = states.Settings(**{field.name: getattr(group, field.name) for field in fields(states.Settings)})
         states.checked(settings, title)
         if not (np.isfinite(group.reroot_time) and group.reroot_time >= 0.0):
             raise RagdollError(f"{title}: reroot_time must not be negative, got {group.reroot_time:g} s")
