@@ -213,12 +213,14 @@ class ACTIVE_RAGDOLL_OT_move_way_up(DragOperator, bpy.types.Operator):
     """Press on the hips, a hand or a foot of a figure of the planned way up, at a frame of it, and drag: hands and feet
     along the floor, hips in the view's plane. The next simulation gets up that way"""
 
-    hint = "Press on hips, a hand or a foot of the way up and drag. Esc: cancel"
+    hint = "Press on a cross of the way up and drag. Esc: cancel"
 
     def press(self, _context, obj, scene, origin, direction):
         found = viewport.way_point_below(obj, scene, origin, direction)
         if found is None:
-            return self.tell("INFO", "No planned way up is there: scrub to a frame at which it gets up")
+            return self.tell(
+                "INFO", "No planned way up is there: scrub to a frame at which it gets up, and press on a cross"
+            )
         (key, part, self._place), group = found, obj.active_ragdoll.recovery
         name = effects.PARTS[part][0]
         own = next((way for way in group.way_points if (way.key, way.part) == (key, name)), None)

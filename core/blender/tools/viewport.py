@@ -255,7 +255,7 @@ def simulated_bones(obj, scene, depsgraph) -> overlay.Lines | None:
 
 
 def plan_lines(obj, scene) -> overlay.Lines | None:
-    """The planned way up, or None: figures at its key postures, the way of the hips, crosses where limbs stand."""
+    """The planned way up, or None: figures at key postures, the way of the hips, crosses there and where limbs stand."""
     parts, passage = obj.active_ragdoll.parts, _planned(obj, scene)
     if passage is None:
         return None
@@ -267,8 +267,9 @@ def plan_lines(obj, scene) -> overlay.Lines | None:
     ends = [int(rig.skeleton.from_level[row]) for row, role in enumerate(anatomy.roles) if role in (FOOT, HAND)]
     stand = np.linalg.norm(np.diff(places[at][:, ends], axis=0), axis=-1) < STANDS * obj.active_ragdoll.height
     arms = CROSS * obj.active_ragdoll.height * np.array([[(1, 1, 0), (-1, -1, 0)], [(1, -1, 0), (-1, 1, 0)]])
-    crosses = (places[at[1:]][:, ends][stand][:, None, None] + arms).reshape(-1, 2, 3)
-    strong = [overlay.polyline(places[:, rig.index[parts[0].bone]]), crosses]
+    hips = places[:, rig.index[parts[0].bone]]
+    marks = np.concatenate([places[at[1:]][:, ends][stand], hips[at[1:-2]]])
+    strong = [overlay.polyline(hips), (marks[:, None, None] + arms).reshape(-1, 2, 3)]
     if STATE.dragged:
         strong.append(np.array([STATE.dragged]))
     pieces = [(figures.reshape(-1, 2, 3), (*PLAN, LOOSE), False), *((lines, (*PLAN, BRIGHT), True) for lines in strong)]
@@ -288,7 +289,7 @@ def way_point_below(obj, scene, origin, direction) -> tuple[int, int, np.ndarray
     marks = marks[1:-2]  # the first is how it lies, the last are the animation's own
     off = np.linalg.norm(np.cross(marks - np.array(origin), np.array(direction)), axis=-1)
     key, part = map(int, np.unravel_index(off.argmin(), off.shape))
-    return (key + 1, part, marks[key, part]) if off.min() < CROSS * obj.active_ragdoll.height else None
+    return (key + 1, part, marks[key, part]) if off.min() < 2.0 * CROSS * obj.active_ragdoll.height else None
 
 
 def _planned(obj, scene):
