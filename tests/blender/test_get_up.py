@@ -10,6 +10,7 @@ from active_ragdoll.core.blender.physics import ground
 from active_ragdoll.core.blender.rig.armature import anatomy_of, array_of, bind_joints
 from active_ragdoll.core.blender.run import records
 from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.settings import effects, lists
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 from active_ragdoll.core.blender.tools import viewport
 from active_ragdoll.core.motion.biped import Biped
@@ -74,8 +75,18 @@ def test_a_plan_is_shown_again_when_scrubbed_and_from_its_record():
     drawn = viewport.plan_lines(obj, scene)  # the first figure lies, the last one stands
     sizes = np.ptp(drawn.ends[~drawn.emphasised].reshape(8, -1, 3)[..., 2], axis=1) / obj.active_ragdoll.height
     assert sizes[0] < 0.3 and sizes[-1] > 0.8 and drawn.emphasised.sum() > 100
+    stood = drawn.ends[drawn.emphasised][again.passages[0].planned.frame_count - 1 :][:2].mean(axis=(0, 1))
+    down = np.array([0.0, 0.0, -1.0])
+    above = stood - 2.0 * down
+    key, part, place = viewport.way_point_below(obj, scene, above, down)
+    assert np.abs(place - stood).max() < 1e-5 and viewport.way_point_below(obj, scene, above + 9.0, down) is None
     scene.frame_set(up - 5)
-    assert viewport.plan_lines(obj, scene) is None
+    assert viewport.plan_lines(obj, scene) is None and viewport.way_point_below(obj, scene, above, down) is None
+    moved = lists.add_item(obj.active_ragdoll.recovery, "way_points")
+    moved.key, moved.part, moved.offset = key, effects.PARTS[part][0], (0.04, 0.0, 0.0)
+    knock_outs.run(scene, obj)
+    found = viewport.way_point_below(obj, scene, above + moved.offset[:], down)
+    assert found[:2] == (key, part) and np.abs(found[2] - stood - moved.offset).max() < 0.003
 
 
 def test_a_blend_takes_as_long_as_people_do():

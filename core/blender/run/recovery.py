@@ -8,7 +8,7 @@ character recovers, its animation goes on where it lies (`motion.getting_up`). A
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +19,7 @@ from ...anatomy.roles import CHEST, HEAD, LEFT, NECK, PELVIS, RIGHT, SPINE, THIG
 from ...errors import RagdollError
 from ...motion import getting_up
 from ...motion.get_up.course import SETTLED
-from ...motion.get_up.plan import SHORTEST, Manner, NoRoom
+from ...motion.get_up.plan import SHORTEST, Manner, Moved, NoRoom
 from ...motion.getting_up import Passage
 from ...motion.stack import LocalPose
 from ...ragdoll.recovery import states, tone
@@ -39,6 +39,7 @@ CARRIED = 0.9  # weight of one who gets up by a plan: it begins as he lies, and 
 DRAGGED = 0.6  # before that, while limbs are drawn in, which get caught on each other and come loose
 DRAWN_IN, UPRIGHT = (0.3, 0.45), (0.85, 1.0)  # shares of the way up between which it rises to that, and to 1
 JUMPED = 4.0  # times as far as in the frame before: that is no motion
+WAY_PARTS = [part for part, *_words in effect_settings.PARTS]
 KEPT = 2  # number of frames whose poses are kept for a passage to begin from
 TAKEN_AWAY = "its recovery was taken away in mid-shot"
 
@@ -107,14 +108,17 @@ class Recovery:
 
         Raises RagdollError: a value makes no sense; then nothing has changed.
         """
-        title, settings = f"Recovery of '{self.character.name}'", effect_settings.settings_of(group)
+        title = f"Recovery of '{self.character.name}'"
+        settings = states.Settings(**{field.name: getattr(group, field.name) for field in fields(states.Settings)})
         states.checked(settings, title)
         if not (np.isfinite(group.reroot_time) and group.reroot_time >= 0.0):
             raise RagdollError(f"{title}: reroot_time must not be negative, got {group.reroot_time:g} s")
         if not (np.isfinite(group.get_up_pace) and group.get_up_pace > 0.0):
             raise RagdollError(f"{title}: get_up_pace must be above 0, got {group.get_up_pace:g}")
         self.settings, self.reroot_time, self.get_up = settings, group.reroot_time, group.get_up
-        self.manner = Manner(group.get_up_pace, group.get_up_side, group.get_up_seed)
+        ways = group.way_points
+        moved = tuple(Moved(way.key, WAY_PARTS.index(way.part), tuple(way.offset), way.seconds) for way in ways)
+        self.manner = Manner(group.get_up_pace, group.get_up_side, group.get_up_seed, moved=moved)
         if events:
             own = self.character.obj.active_ragdoll.recovery
             self.events, _notes = effect_settings.events_of(own, *world.shot_range(scene))
@@ -349,7 +353,8 @@ class Recoveries(Effect):
             settings = character.obj.active_ragdoll
             if settings.recovery.enabled and not settings.muted:
                 self.by_name[character.name] = Recovery(character, scene)
-        self._apply(run)
+        if self.by_name:
+            self._apply(run)
 
     def read(self, run, scene, character, settings, edited: bool) -> None:
         """Read the settings; edits in mid-shot count from the next frame on."""
@@ -399,8 +404,6 @@ class Recoveries(Effect):
         return None if found is None else found.record.blend(frame)
 
     def _apply(self, run) -> None:
-        if not self.by_name:
-            return
         count = len(run.masses)
         factor = np.ones(count)
         off, driven, waiting = (np.zeros(count, dtype=bool) for _ in range(3))

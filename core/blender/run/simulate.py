@@ -30,10 +30,8 @@ def prepare(scene) -> None:
     world.check_steps(scene)
     shot_run.check_members(scene, characters)
     stack_edits.end_previews(scene)
-    world.free_cache(scene)
-    show.stop_showing(scene)
+    forget(scene)
     reconcile.rebuild_edited(scene)
-    STATE.runs.pop(scene.name, None)
 
 
 def frames(scene) -> Iterator[int]:
@@ -151,8 +149,7 @@ def end_render() -> None:
     """The render is over, however it ended."""
     STATE.rendering = False
     for name, (camera, use_sequencer) in STATE.cameras.items():
-        if name in bpy.data.scenes:
-            scene = bpy.data.scenes[name]
+        if scene := bpy.data.scenes.get(name):
             scene.camera, scene.render.use_sequencer = camera, use_sequencer
     STATE.cameras.clear()
 
