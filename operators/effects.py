@@ -3,6 +3,7 @@
 from operator import attrgetter
 
 import bpy
+import numpy as np
 from mathutils import Vector
 
 from ..core.blender import interface, runtime
@@ -118,6 +119,7 @@ class DragOperator(OnArmature, requires=OnRagdoll.requires):
 
     def _end(self, context, result):
         runtime.STATE.figures.clear()
+        runtime.STATE.dragged = ()
         return leave_modal(context, result)
 
 
@@ -235,7 +237,9 @@ class ACTIVE_RAGDOLL_OT_move_way_up(DragOperator, bpy.types.Operator):
 
     def drag(self, obj, _scene, way, _into) -> str:
         own = self._item(obj)
-        own.offset = self._begun + Vector(way if own.part == "HIPS" else (*way[:2], 0.0))
+        way = np.array(way if own.part == "HIPS" else (*way[:2], 0.0))
+        own.offset = self._begun + Vector(way)
+        runtime.STATE.dragged = self._place, self._place + way
         return f"Moved by {own.offset.length:.2g} m"
 
 

@@ -176,7 +176,7 @@ class ACTIVE_RAGDOLL_PT_get_up(Part, bpy.types.Panel, label="Getting Up", parent
         if group.get_up == "AUTOMATIC":
             props(column.column(align=True), group, "get_up_pace", "get_up_side", "get_up_seed")
             buttons, way = draw_list(column, _draw_way_point, group, "way_points", rows=2)
-            buttons.operator("active_ragdoll.move_way_up", text="", icon="HAND")
+            buttons.operator("active_ragdoll.move_way_up", text="", icon="VIEW_PAN")
             buttons.operator("active_ragdoll.remove_way_point", text="", icon="REMOVE")
             if way is not None:
                 props(column.column(align=True), way, "key", "part", "offset", "seconds")

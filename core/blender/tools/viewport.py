@@ -269,6 +269,8 @@ def plan_lines(obj, scene) -> overlay.Lines | None:
     arms = CROSS * obj.active_ragdoll.height * np.array([[(1, 1, 0), (-1, -1, 0)], [(1, -1, 0), (-1, 1, 0)]])
     crosses = (places[at[1:]][:, ends][stand][:, None, None] + arms).reshape(-1, 2, 3)
     strong = [overlay.polyline(places[:, rig.index[parts[0].bone]]), crosses]
+    if STATE.dragged:
+        strong.append(np.array([STATE.dragged]))
     pieces = [(figures.reshape(-1, 2, 3), (*PLAN, LOOSE), False), *((lines, (*PLAN, BRIGHT), True) for lines in strong)]
     return _lines(pieces)
 
