@@ -255,7 +255,7 @@ def simulated_bones(obj, scene, depsgraph) -> overlay.Lines | None:
 
 
 def plan_lines(obj, scene) -> overlay.Lines | None:
-    """The planned way up, or None: figures at key postures, the way of the hips, crosses on it and where limbs stand."""
+    """The planned way up, or None: figures at key postures, the way of the hips with crosses, and where limbs stand."""
     parts, passage = obj.active_ragdoll.parts, _planned(obj, scene)
     if passage is None:
         return None
