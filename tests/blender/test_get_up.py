@@ -144,6 +144,21 @@ def test_under_a_low_roof_it_stays_down_until_that_is_gone(name, low, thick, tol
     assert records.record_of(obj, 139).passages[0].planned is not None
 
 
+@pytest.mark.parametrize("how", ("AUTOMATIC", "BLEND"))
+def test_against_a_wall_that_gravity_pulls_to_it_stays_down_until_it_pulls_to_the_floor(fresh_scene, how):
+    obj = knock_outs.human(fresh_scene, 149, get_up=how, rest_time=0.5)
+    stack_edits.ensure(obj, fresh_scene)
+    rigs.box(fresh_scene, "Wall", (1, 60, 60), (2.0, 0, 0), passive=True)
+    for frame, pull in ((99, (9.81, 0, 0)), (100, (0, 0, -9.81))):
+        fresh_scene.gravity = pull
+        fresh_scene.keyframe_insert("gravity", frame=frame)
+    fresh_scene.frame_set(1)
+    _shown, _targets, states = knock_outs.run(fresh_scene, obj)
+    assert not {states[frame] for frame in range(10, 100)} - {"LIMP", "SETTLING"}
+    assert "RECOVERING" in {states[frame] for frame in range(100, 150)}
+    assert "stays down: gravity does not pull" in STATE.warnings[obj.name][0]
+
+
 def test_it_stays_down_where_it_is_told_to(scene):
     obj = knock_outs.human(scene, 90, get_up="STAY_DOWN")
     _shown, _targets, states = knock_outs.run(scene, obj)

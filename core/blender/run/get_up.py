@@ -44,7 +44,7 @@ def planned(run, character, scene, frame: int, lying, place, manner: plan.Manner
         RagdollError: it cannot get up by itself there; says why.
     """
     pull = np.array(scene.gravity) if scene.use_gravity else np.zeros(3)
-    if pull[2] > -0.9 * np.linalg.norm(pull) or not pull.any():
+    if not pull.any():
         raise RagdollError("gravity does not pull it to a floor")
     obj, fps = character.obj, scene.render.fps / scene.render.fps_base
     own = biped(obj, character.motion.rig, place)

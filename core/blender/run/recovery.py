@@ -38,6 +38,7 @@ from .shot_run import Effect
 CARRIED = 0.9  # weight of one who gets up by a plan: it begins as he lies, and gives way where the floor does
 DRAGGED = 0.6  # before that, while limbs are drawn in, which get caught on each other and come loose
 DRAWN_IN, UPRIGHT = (0.3, 0.45), (0.85, 1.0)  # shares of the way up between which it rises to that, and to 1
+DOWN = -0.9  # of gravity: the vertical part of one that pulls to a floor
 JUMPED = 4.0  # times as far as in the frame before: that is no motion
 WAY_PARTS = [part for part, *_words in effect_settings.PARTS]
 KEPT = 2  # number of frames whose poses are kept for a passage to begin from
@@ -222,6 +223,10 @@ class Recovery:
         if frame not in self.worlds:
             raise RagdollError(TAKEN_AWAY)
         place = self.worlds[frame]
+        pull = world.gravity(scene)
+        own = get_up.is_planned(group) or self.get_up == effect_settings.BLEND
+        if own and any(pull) and pull[2] > DOWN * math.hypot(*pull):  # it would be led into what it lies against
+            raise NoRoom("gravity does not pull it to a floor")
         names = [action.name if action else "" for action in (group.get_up_face_up, group.get_up_face_down)]
         planned = get_up.is_planned(group) and self.state.phase == states.RECOVERING
         if not (planned and self._plan(run, frame, scene, shown, place)):
