@@ -56,8 +56,6 @@ def start(scene) -> Run:
     run.effects = [kind(run, scene) for kind in EFFECTS]
     run.merge_effects()
     bind = np.concatenate([[part.bind for part in c.obj.active_ragdoll.parts] for c in run.characters])
-    heads = np.linalg.inv(run.offsets)[:, :, 3]
-    run.pivots = np.array([heads, np.einsum("mij,mj->mi", np.linalg.inv(bind[run.parents]) @ bind, heads)])
     STATE.worlds_with_joints.add(scene.name)
     with STATE.occupied():
         _carry_settings(run)

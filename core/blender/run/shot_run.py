@@ -158,7 +158,6 @@ class Run:
     reach_trace: np.ndarray | None = None  # trace of rotations by `reach` [m]
     wanted: np.ndarray | None = None  # where the animation has the bodies at the frame to come, rigid [m, 4, 4]
     command: np.ndarray | None = None  # where the targets are put [m, 4, 4]
-    pivots: np.ndarray | None = None  # of joints, see `servo.in_joints`
     body: np.ndarray | None = None  # where the bodies stood after the last frame [m, 4, 4]
     body_before: np.ndarray | None = None  # and after the one before
     moved: np.ndarray | None = None  # from there to here [m, 3] [m]
@@ -214,6 +213,9 @@ class Run:
         self.offsets = np.concatenate([c.offsets for c in self.characters])  # bone frame to body frame [m, 4, 4]
         of_each = [(built.parents_of(c.obj.active_ragdoll.parts), c.rows.start) for c in self.characters]
         self.parents = np.concatenate([np.where(rows < 0, -1, rows + begin) for rows, begin in of_each])  # [m], or -1
+        bind, heads = np.array([part.bind for part in parts]), np.linalg.inv(self.offsets)[:, :, 3]
+        in_parents = np.einsum("mij,mj->mi", np.linalg.inv(bind[self.parents]) @ bind, heads)
+        self.pivots = np.array([heads, in_parents])  # of the joints in the bodies and in their parents [2, m, 4]
         self.slack = np.repeat(
             [SLACK * c.height for c in self.characters], counts
         )  # of joints in the animation [m] [m]
