@@ -4,8 +4,9 @@ python dev.py bench controls [--rigs human wolf ...] [--frames N] [--json FILE]
 
 given      motion that the controls were given at random is found again (FK: mean 0.3 mm and 0.1 deg, worst 2 mm
            and 1 deg at 1.8 m; by IK with exact joints: ends 0.1 mm, knees and elbows mean 1, worst 5)
-physical   a shot in which the character is hit and falls limp on a floor (mean 2 mm, worst 12), in FK and by IK with
-           exact joints; angles are those between bones' directions, twist that no control gives is apart
+physical   a shot in which the character is hit, as hard for its size as others, and falls limp on a floor (mean 2 mm,
+           worst 12), in FK and by IK with exact joints; angles are those between bones' directions, twist that no
+           control gives is apart: of 180 deg where physics bends a knee the wrong way, as a pole turns the whole limb
 planes     in which limbs by IK bend, where they are bent by more than 10 deg (2 deg)
 cost       seconds of the search, and of 250 frames in FK and IK (10); how often Blender evaluates a frame; how many
            times as long the rig's own operators take that snap its IK to its FK, where it has such
@@ -198,7 +199,8 @@ def fallen(scene, obj, frames: int):
     part = max(obj.active_ragdoll.parts, key=lambda part: part.body.rigid_body.mass)
     hit = obj.active_ragdoll.hits.add()
     hit.bone, hit.frame, hit.vector = part.bone, 3, (0.3, 1.0, 0.1)
-    hit.strength = 2.0 * sum(part.body.rigid_body.mass for part in obj.active_ragdoll.parts)
+    speed = 2.0 * np.sqrt(obj.active_ragdoll.height / HEIGHT)  # the same shot at each size (Froude)
+    hit.strength = speed * sum(part.body.rigid_body.mass for part in obj.active_ragdoll.parts)
     rigs.set_weights(obj, 0.0)
     bpy.ops.active_ragdoll.simulate()
     recorder = bake.Recorder(obj, scene, False)

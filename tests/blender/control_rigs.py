@@ -35,13 +35,18 @@ def _drive(obj, constraint, path: str, expression: str) -> None:
     variable.name, variable.targets[0].id, variable.targets[0].data_path = "x", obj, path
 
 
-def simple(scene, pole: bool = True, heels: bool = False) -> bpy.types.Object:
+def simple(scene, pole: bool = True, heels: bool = False, shoulders: bool = False) -> bpy.types.Object:
     """A skeleton whose own limbs are led by inverse kinematics, made by hand: no switch, with poles or without.
 
     With heels the controls of feet, which are long, are at their tips and only place them; heels there turn them.
+    Shoulders are controls that carry arms, without bodies.
     """
     table = dict(BENT)
     for side in ".L", ".R":
+        if shoulders:
+            arm, *others = (table.pop(f"{name}{side}") for name in LIMBS[0])
+            table[f"shoulder{side}"] = ((arm[0][0] / 6, 0.05, 1.35), arm[0], arm[2])
+            table |= zip((f"{name}{side}" for name in LIMBS[0]), ((*arm[:2], f"shoulder{side}"), *others))
         for _upper, lower, end in LIMBS:
             head, tail, parent = BENT[f"{end}{side}"]
             table[f"{end} IK{side}"] = (head, tail, None)
@@ -57,6 +62,8 @@ def simple(scene, pole: bool = True, heels: bool = False) -> bpy.types.Object:
                 table[f"{lower} pole{side}"] = ((x, y, z), (x, y, z + 0.1), None)
     obj = rigs.armature(scene, table, "Simple")
     for side in ".L", ".R":
+        if shoulders:
+            obj.pose.bones[f"shoulder{side}"].custom_shape = bpy.data.objects.new("Shape", None)
         for _upper, lower, end in LIMBS:
             target = f"{end} IK{side}"
             if heels and end == "foot":

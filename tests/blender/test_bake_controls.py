@@ -3,10 +3,12 @@
 import bpy
 import numpy as np
 import pytest
+from mathutils import Matrix
 
 import hitting
 import rigs
 from active_ragdoll.core.blender import bake
+from active_ragdoll.core.blender.bake import controls
 from active_ragdoll.core.blender.physics import build
 from animated import curves
 
@@ -128,6 +130,39 @@ def test_what_the_rig_has_the_other_way_round_is_turned_and_spoils_nothing(fresh
     assert tail["worst_mm"] > 20.0 and tail["worst_deg"] < 2.0
     assert max(of_one["worst_mm"] for of_one in found.values()) < 12.0
     assert any("'DEF-tail' the other way round" in note for note in bake.notes_on(bake.controls_of(obj)))
+
+
+def test_what_a_tweak_bends_is_foreseen_where_the_bone_has_turned(fresh_scene):
+    tail = ((0, 0, 1.5), (0, 0.2, 1.5), (0, 0.4, 1.5), (0, 0.6, 1.5))
+    bones = {f"tail{i}": (tail[i], tail[i + 1], f"tail{i - 1}" if i else None) for i in range(3)}
+    controls_of_tail = {"first": (*tail[:2], None), "tweak": (*tail[1:3], None), "last": (*tail[2:], "first")}
+    obj = rigs.armature(fresh_scene, {**controls_of_tail, **bones}, "Tail")
+    for bone, control in zip(bones, ("first", "tweak", "last"), strict=True):
+        obj.pose.bones[control].custom_shape = bpy.data.objects.new("Shape", None)
+        for kind, other in (
+            (("COPY_LOCATION", control), ("COPY_ROTATION", control))
+            if bone != "tail1"
+            else (
+                ("COPY_LOCATION", control),
+                ("DAMPED_TRACK", "last"),
+            )
+        ):
+            constraint = obj.pose.bones[bone].constraints.new(kind)
+            constraint.target, constraint.subtarget = obj, other
+    obj.pose.bones["tweak"].lock_rotation = (True, True, True)
+    build.build(obj, fresh_scene, np.array([bone.name in bones for bone in obj.data.bones]))
+    rig = controls.Controls(obj, list(bones), [-1, 0, 1])
+    tweak = next(owner for owner in rig.owners if owner.name == "tweak")
+    rig.copy.pose.bones["first"].matrix_basis = Matrix.Rotation(1.2, 4, "X")
+    before = rig.shown()
+    expected, bent = rig._jacobian(before, [tweak])[6:9, 3:], []
+    for shift in np.eye(3) * 1e-3:
+        rig.copy.pose.bones["tweak"].location = shift
+        turned = controls.turns_between(rig.shown(), before)[rig.rows[1]]
+        bent.append(rig._weights_in(before)[1] @ turned / 1e-3 * tweak.unit)
+    longer = np.linalg.norm(np.subtract(*before[rig.rows[:0:-1], :3, 3])) / tweak.unit
+    rig.remove()
+    assert np.transpose(bent) * longer == pytest.approx(expected, abs=0.02)
 
 
 def test_a_character_without_bones_that_lead_is_refused(fresh_scene):
