@@ -19,6 +19,7 @@ STEEP = 0.3  # horizontal part of the view's direction below which it says nothi
 class StoryOperator(Simulating, requires=(interface.unbaked, interface.not_in_edit_mode)):
     """Sets something up at the current frame, in `happen(context, obj, scene)`, and simulates the shot."""
 
+    alone = False  # it acts on the active character only, else on all that are selected
     simulate: flag("Simulate", "Run the whole shot at once", True)
 
     def prepare(self, context):
@@ -26,7 +27,8 @@ class StoryOperator(Simulating, requires=(interface.unbaked, interface.not_in_ed
         scene = interface.scene_of(self.subject(context), context)
         story.check_frame(scene, scene.frame_current)
         self._told = scene.frame_current
-        for each in self.objects(context):
+        chosen = [obj for obj in interface.characters(context) if not obj.active_ragdoll.muted]
+        for each in [self.subject(context)] if self.alone else chosen:
             if not each.active_ragdoll.is_ragdoll:
                 build.build(each, scene, preferences.chosen("bones"))
             self.happen(context, each, scene)
@@ -36,10 +38,6 @@ class StoryOperator(Simulating, requires=(interface.unbaked, interface.not_in_ed
         yield from simulate.frames(scene)
         scene.frame_set(self._told)
 
-    def objects(self, context) -> list:
-        """The characters that it acts on."""
-        return [obj for obj in interface.characters(context) if not obj.active_ragdoll.muted]
-
     def finished(self, context, stopped_at):
         return super().finished(context, stopped_at) if self.simulate else {"FINISHED"}
 
@@ -47,6 +45,7 @@ class StoryOperator(Simulating, requires=(interface.unbaked, interface.not_in_ed
 class BlowOperator(StoryOperator):
     """Strikes the active bone of the active character, away from the view."""
 
+    alone = True
     bone: text("Bone", "Whose body is struck; empty takes the active one, else the heaviest")
     strength: number("Strength", "Times the usual one", 1.0, min=0.0, soft_max=10.0)
 
@@ -55,9 +54,6 @@ class BlowOperator(StoryOperator):
         if self.bone and self.bone not in obj.data.bones:
             raise RagdollError(f"'{obj.name}' has no bone '{self.bone}'")
         return super().prepare(context)
-
-    def objects(self, context):
-        return [self.subject(context)]
 
     def blow(self, context) -> Vector:
         """Direction [3] times strength: level, away from the viewer; towards +Y where that is straight down."""

@@ -16,8 +16,9 @@ LAST = 10
 
 @pytest.fixture
 def shot(scene):
-    """A limp human below controls, scaled and turned, with a skin of triangles and a hat on its head."""
+    """A limp human below controls, scaled and turned, one arm stretched, with a skin of triangles and a hat on."""
     obj = _controlled(scene)
+    obj.pose.bones["arm.R"].scale = (0.9, 1.15, 1.0 / (0.9 * 1.15))
     obj.scale, obj.rotation_euler, obj.location = (0.5,) * 3, (0.0, 0.0, 0.7), (1.0, 2.0, 0.5)
     deforming = [bone.name for bone in obj.data.bones if bone.name.startswith("DEF-")]
     for bone in obj.data.bones:
@@ -41,8 +42,18 @@ def shot(scene):
     return scene, obj, deforming
 
 
+def _unsized(matrix):
+    """A matrix [4, 4] whose axes are of length 1 and at right angles, with its own direction of y."""
+    result, (x, y, _z) = matrix.copy(), matrix[:3, :3].T
+    along = y / np.linalg.norm(y)
+    aside = x - along * (x @ along)
+    aside /= np.linalg.norm(aside)
+    result[:3, :3] = np.transpose([aside, along, np.cross(aside, along)])
+    return result
+
+
 def _motion(scene, obj, names):
-    """World matrices of bones, as turned and moved from where they are in bind pose [f, n, 4, 4]."""
+    """World matrices of bones without their sizes, as moved from where they are in bind pose [f, n, 4, 4]."""
     action, found = obj.animation_data.action, []
     # Importers begin at a frame of their own.
     first = 1 if action is None or obj.active_ragdoll.is_ragdoll else round(action.frame_range[0])
@@ -51,7 +62,8 @@ def _motion(scene, obj, names):
         posed = obj.evaluated_get(bpy.context.view_layer.depsgraph)
         world = np.array(posed.matrix_world)
         rest = [np.array(obj.data.bones[name].matrix_local) for name in names]
-        found.append([world @ np.array(posed.pose.bones[n].matrix) @ np.linalg.inv(r) for n, r in zip(names, rest)])
+        shown = (_unsized(world @ np.array(posed.pose.bones[name].matrix)) for name in names)
+        found.append([now @ np.linalg.inv(_unsized(world @ r)) @ world for now, r in zip(shown, rest, strict=True)])
     return np.array(found), np.array([obj.data.bones[name].head_local for name in names])
 
 

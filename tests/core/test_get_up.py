@@ -1,5 +1,6 @@
 """Plans to get up: as people do it, with hands and feet where they stand, from any pose, on slopes, by any figure."""
 
+import itertools
 from dataclasses import replace
 from functools import cache
 
@@ -13,7 +14,7 @@ from core import quaternion
 from core.errors import RagdollError
 from core.motion.biped import Z, stacked
 from core.motion.get_up import plan as get_up
-from core.motion.get_up.keys import Floor, Ranges, Relief, joint_balls, turned
+from core.motion.get_up.keys import Floor, Ranges, Relief, Surface, joint_balls, turned
 from core.motion.get_up.plan import CHEST, LEFT, PRONE, RIGHT, SUPINE, Manner, NoRoom
 
 FPS, GRAVITY = 24.0, 9.81
@@ -52,12 +53,12 @@ def standing(own) -> np.ndarray:
     return pose_space.compose_matrices(*own.rig.bind.model(own.rig.skeleton))
 
 
-def planned(own, how="prone", pose=0, floor=FLAT, fps=FPS, gravity=GRAVITY, **manner):
+def planned(own, how="prone", pose=0, floor=FLAT, fps=FPS, gravity=GRAVITY, surface=None, **manner):
     world = np.eye(4)
     world[:3, :3] *= own.scale
     lies = lying(own, how, pose, floor)
     return get_up.plan(
-        own, joint_balls(own), lies, floor, lambda _s: standing(own), world, fps=fps, gravity=gravity,
+        own, surface or joint_balls(own), lies, floor, lambda _s: standing(own), world, fps=fps, gravity=gravity,
         manner=Manner(**manner),
     )  # fmt: skip
 
@@ -97,6 +98,26 @@ def test_what_stands_on_the_floor_stays_there_and_nothing_is_in_it():
         assert most_slide(made, own.extract(deltas, places).ends[..., :2]) < 0.005 * own.height, name
         assert places[..., 2].min() > -0.01 * own.height, name
         assert made.planted.any(axis=1)[1 + ("side" in made.names) :].all(), name  # something bears at any time
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_knight_keeps_his_stiff_feet_off_the_floor_and_his_arms_out_of_a_fat_trunk(how):
+    """Where knees go ahead the toes of feet that are stiff with their shanks point down."""
+    own = biped("KayKit")
+    shanks, toe = own.limbs[:2, 1], np.array([0.8, 0.0, -1.0]) * own.joints[own.limbs[0, 1], 2]
+    half = own.shoulder * np.array([1.1, 1.6, 1.3])
+    corners = half * (np.array(list(itertools.product((-1, 1), repeat=3))) - (0.0, 0.0, 0.7))
+    rows = np.array([0, *shanks, *[own.chest] * 8])
+    surface = Surface(rows, np.concatenate([[0 * toe, toe, toe], corners]), np.full(11, 0.01))
+    made = planned(own, how, surface=surface, held=(2, 3))
+    deltas, places = motion(own, made)
+    before = np.arange(len(places)) / FPS < made.times[-2]  # until it steps into the animation's stance
+    assert surface.depths(own, deltas, places, FLAT)[before].max() < 0.01 * own.height
+    keys = np.rint(made.times[1:-1] * FPS).astype(int)
+    wrists = places[keys][:, own.limbs[2:, 2]] - places[keys][:, own.chest, None]
+    seen = quaternion.rotate(quaternion.conjugate(deltas[keys][:, own.chest, None]), wrists) / half
+    assert (np.linalg.norm(seen[..., :2], axis=-1) > 0.9)[np.abs(seen[..., 2] + 0.7) < 0.9].all()
+    assert not motion_figures.beyond(motion_figures.figures(own, deltas, places, FPS))
 
 
 def test_it_begins_at_rest_and_ends_in_the_animation_s_own_stance():

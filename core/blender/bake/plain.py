@@ -14,9 +14,10 @@ from ... import keyframes
 from ...errors import RagdollError
 from ..physics import built
 from ..rig import armature, importing, skinning
+from ..rig.armature import rigid
 from ..runtime import STATE
 from . import action_keys, actions, travel
-from .recording import Recorder, basis_of, checked_range
+from .recording import Recorder, basis_of, checked_range, without_shear
 
 SAME_PLACE = 1e-3  # of a bone's length: ends that are no further apart are one
 _GLTF = {
@@ -41,6 +42,8 @@ EXPORTERS = {
     ".fbx": ("export_scene.fbx", "io_scene_fbx", _FBX),
     ".usdc": ("wm.usd_export", "", _USD),
 }
+EVEN = (".fbx", ".usdc")  # files that bring what hangs on a stretched bone, as of Rigify's limbs, elsewhere
+USD_STEP = 2.0**-6  # of sizes, exact in half precision
 
 
 def export_frames(obj, scene, first=None, last=None, path: Path | None = None, root_motion: str = travel.STAY):
@@ -67,7 +70,7 @@ def export_frames(obj, scene, first=None, last=None, path: Path | None = None, r
     with STATE.occupied(), _selection_kept(path is not None):
         made = []
         try:
-            _make(made, recorder, parents)
+            _make(made, recorder, parents, path.suffix.lower() if path else "")
             if export is not None:
                 _write_file(export, path, scene, (first, last))
         except BaseException:
@@ -115,7 +118,7 @@ def _carried(obj) -> list:
 
 
 # ---- the copy -------------------------------------------------------------------------------------------------------
-def _make(made: list, recorder: Recorder, parents: dict) -> None:
+def _make(made: list, recorder: Recorder, parents: dict, suffix: str) -> None:
     """Make the plain armature with its action, and copies of the meshes; all objects come into `made`."""
     obj, scene = recorder.obj, recorder.scene
     name = f"{obj.name} Export"
@@ -141,7 +144,7 @@ def _make(made: list, recorder: Recorder, parents: dict) -> None:
         made[-1].select_set(True)
     names = [bone.name for bone in new.data.bones]
     poses = np.array(recorder.poses)[:, [obj.data.bones.find(own) for own in names]]
-    basis = basis_of(new.data.bones, names, poses)
+    basis = basis_of(new.data.bones, names, _evened(poses, suffix) if suffix in EVEN else poses)
     keys = action_keys.Poses.from_matrix_basis(names, recorder.numbers, basis)
     worlds = np.array(recorder.worlds)
     moving = {}
@@ -149,6 +152,21 @@ def _make(made: list, recorder: Recorder, parents: dict) -> None:
         place, turn, size = (each[:, 0] for each in keyframes.decompose(worlds[:, None]))
         moving = {"location": place, "rotation_quaternion": turn, "scale": size}
     actions.bake(new, keys, name, properties=moving)
+
+
+def _evened(poses: np.ndarray, suffix: str) -> np.ndarray:
+    """Poses [f, n, 4, 4] with one size in all directions; places and the bones' own axes are kept.
+
+    For FBX it is the size along the bone: who connects bones, as Blender does, places by it what hangs on them. Blender
+    leaves out of a USD file by how much sizes change if that is less than about a hundredth: they go by larger steps.
+    """
+    axes, result = poses[..., :3, :3], rigid(without_shear(poses.reshape(-1, 4, 4))).reshape(poses.shape)
+    if suffix == ".fbx":
+        size = np.linalg.norm(axes[..., 1], axis=-1)
+    else:
+        size = np.round(np.cbrt(np.abs(np.linalg.det(axes))) / USD_STEP) * USD_STEP
+    result[..., :3, :3] *= size[..., None, None]
+    return result
 
 
 def _copy_of_mesh(mesh, obj, new):

@@ -186,7 +186,7 @@ def basis_of(bones, names: list, poses: np.ndarray) -> np.ndarray:
             continue
         above = given[parent] if parent >= 0 else None
         local = _converted(bone, poses[:, row], above, invert=True)
-        straight = _without_shear(local)
+        straight = without_shear(local)
         result[:, rows.index(row)] = straight
         given[row] = poses[:, row] if straight is local else _converted(bone, straight, above, invert=False)
     return result
@@ -204,7 +204,7 @@ def _converted(bone, matrices, parents, invert: bool) -> np.ndarray:
     return np.array([converted(bone, *pair, invert=invert) for pair in zip(matrices, above, strict=True)])
 
 
-def _without_shear(matrices: np.ndarray) -> np.ndarray:
+def without_shear(matrices: np.ndarray) -> np.ndarray:
     """The matrices [f, 4, 4] themselves where they have no shear; else with orthogonal axes, y exactly as it was."""
     x, y, z = (matrices[:, :3, i] for i in range(3))
     length = np.linalg.norm(matrices[:, :3, :3], axis=1)

@@ -224,7 +224,6 @@ class Attachments(Effect):
         self.state(factor=factor, awake=attached)
 
     def finish(self, run) -> None:
-        """Let go of everything."""
         for own in self.all:
             with suppress(ReferenceError):  # a helper was deleted
                 _let_go(run, own)

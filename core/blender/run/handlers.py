@@ -124,13 +124,10 @@ def _shows_without_run(scene) -> bool:
 
 def _refuse_evaluated(run, scene) -> None:
     """Raises RagdollError where Bullet has stepped before the drives were set for the frame."""
-    if view_layers.frame_of(run.graph) != scene.frame_current:
-        return
-    interrupt(scene)
-    raise RagdollError(
-        f"Frame {scene.frame_current} was evaluated before the physics was prepared for it, by a script or another "
-        "extension: begin at the shot's first frame again"
-    )
+    if view_layers.frame_of(run.graph) == scene.frame_current:
+        interrupt(scene)
+        what = f"Frame {scene.frame_current} was evaluated before the physics was prepared for it"
+        raise RagdollError(f"{what}, by a script or another extension: begin at the shot's first frame again")
 
 
 def _leaves_first(scene, frame: int, first: int, last: int) -> bool:

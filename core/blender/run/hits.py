@@ -204,7 +204,6 @@ class Hits(Effect):
         return [push.impulse for push in found if not run.kinematic_by_user[rows][push.row]]
 
     def finish(self, run) -> None:
-        """Switch all springs off."""
         for hitter in [hitter for own in self.by_name.values() for hitter in own.hitters if hitter.acting]:
             hitter.acting = False
             with suppress(ReferenceError):  # the helper was deleted

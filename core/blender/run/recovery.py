@@ -8,7 +8,7 @@ character recovers, its animation goes on where it lies (`motion.getting_up`). A
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -107,7 +107,8 @@ class Recovery:
 
         Raises RagdollError: a value makes no sense; then nothing has changed.
         """
-        title, settings = f"Recovery of '{self.character.name}'", effect_settings.settings_of(group)
+        title = f"Recovery of '{self.character.name}'"
+        settings = states.Settings(**{field.name: getattr(group, field.name) for field in fields(states.Settings)})
         states.checked(settings, title)
         if not (np.isfinite(group.reroot_time) and group.reroot_time >= 0.0):
             raise RagdollError(f"{title}: reroot_time must not be negative, got {group.reroot_time:g} s")
@@ -349,7 +350,8 @@ class Recoveries(Effect):
             settings = character.obj.active_ragdoll
             if settings.recovery.enabled and not settings.muted:
                 self.by_name[character.name] = Recovery(character, scene)
-        self._apply(run)
+        if self.by_name:
+            self._apply(run)
 
     def read(self, run, scene, character, settings, edited: bool) -> None:
         """Read the settings; edits in mid-shot count from the next frame on."""
@@ -399,8 +401,6 @@ class Recoveries(Effect):
         return None if found is None else found.record.blend(frame)
 
     def _apply(self, run) -> None:
-        if not self.by_name:
-            return
         count = len(run.masses)
         factor = np.ones(count)
         off, driven, waiting = (np.zeros(count, dtype=bool) for _ in range(3))

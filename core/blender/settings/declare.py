@@ -104,6 +104,7 @@ whole = partial(_declare, "IntProperty")
 flag = partial(_declare, "BoolProperty")
 text = partial(_declare, "StringProperty")
 wholes = partial(_declare, "IntVectorProperty")  # several numbers: `size`
+block = partial(_declare, "PointerProperty", type=bpy.types.Object, points=True)  # a data-block of the file
 
 
 def share(name, description=None, default: float = 1.0, **more):
@@ -149,11 +150,6 @@ def menu(listed: Callable) -> Callable:
         return _menus.setdefault(found, found)
 
     return opened
-
-
-def block(name, description=None, type: type = bpy.types.Object, **more):
-    """A data-block of the file."""
-    return _declare("PointerProperty", name, description, type=type, points=True, **more)
 
 
 def settings(holds: type, name=None, **more):

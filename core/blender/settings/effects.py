@@ -1,7 +1,6 @@
 """The settings of hits and explosions, attachments, knock-out and recovery; hits and attachments are added here."""
 
 import math
-from dataclasses import fields
 from functools import partial
 
 import bpy
@@ -224,17 +223,12 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
     reroot_time: _number("Pose Time", "In which the limp pose goes over into the moved animation", 1.0,
         unit="TIME_ABSOLUTE")
     get_up_face_up: block("Face Up", "Action that is played first when the character lies on its back",
-        bpy.types.Action)
+        type=bpy.types.Action)
     get_up_face_down: block("Face Down", "Action that is played first when the character lies on its face",
-        bpy.types.Action)
+        type=bpy.types.Action)
     record: record(str, "States of the cached frames, as JSON", SHOT)
 
 # fmt: on
-
-
-def settings_of(group) -> states.Settings:
-    """Settings for `recovery.step`, from the property group of an object or of its evaluated source."""
-    return states.Settings(**{field.name: getattr(group, field.name) for field in fields(states.Settings)})
 
 
 def set_tone(obj, name: str) -> None:

@@ -16,7 +16,7 @@ from ... import quaternion as q
 from ...ragdoll.recovery.states import HEIGHT
 from ...ragdoll.recovery.transitions import smooth_step
 from ..biped import ARMS, LEGS, SIGNS, Biped, Posture, Z, dot, stacked, unit
-from .keys import Clearances, Floor
+from .keys import Clearances, Floor, Surface
 
 _RATE = 24.0  # samples a second at which the speeds are looked at
 _JOINT, _PELVIS = np.radians(430.0), np.radians(200.0)  # largest speeds [rad/s]
@@ -62,7 +62,9 @@ def mean_around(values, reach: int) -> np.ndarray:
 class Course:
     """The motion through keys, of which the first is the pose that one lies in."""
 
-    def __init__(self, own: Biped, room: Clearances, floor: Floor, keys, times, tempo, held=(), ranges=None) -> None:
+    def __init__(
+        self, own: Biped, surface: Surface, room: Clearances, floor: Floor, keys, times, tempo, held=(), ranges=None
+    ) -> None:
         """times: of the keys [k], [s]. tempo: how much longer everything takes than for a man of 1.8 m on the Earth.
 
         held: arms that are not to bear anything. ranges: of its joints (`Ranges`), where they are known.
@@ -84,6 +86,8 @@ class Course:
         at_keys[:-1] |= self.planted
         at_keys[0] = False
         postures = self._drawn(postures, at_keys)
+        if not own.four:
+            self._keep_out(surface, postures, ~at_keys[1:-1, 2:, None])
         if ranges is not None:
             postures.poles[1:-1] = ranges.eased(own, postures)[1:-1]  # the first and the last are as they are
         deltas, places = own.solve(postures)
@@ -97,6 +101,22 @@ class Course:
         self._shapes = [array.shape[1:] for array in arrays]
         arrays = [q.ensure_continuity(a) if a.shape[-1] == 4 else a for a in arrays]
         self._values = np.concatenate([array.reshape(len(keys), -1) for array in arrays], axis=1)
+
+    def _keep_out(self, surface: Surface, postures: Posture, free) -> None:
+        """Bring arms that are free [k - 2, 2, 1] out of the trunk at all keys but the first and the last."""
+        own = self.own
+        for _ in range(3):
+            deltas, places = (a[1:-1] for a in own.solve(postures))
+            elbows, wrists = (places[:, own.limbs[2:, i]] for i in (1, 2))
+            out = surface.ways_out(own, deltas, places, np.concatenate([elbows, wrists], axis=1)) * np.tile(
+                free, (2, 1)
+            )
+            postures.poles[1:-1, 2:] = unit(postures.poles[1:-1, 2:] + out[:, :2] / own.upper[2:, None])
+            postures.ends[1:-1, 2:] += out[:, 2:]
+            first = own.firsts(postures)[1:-1, 2:]
+            way = postures.ends[1:-1, 2:] - first
+            far = np.linalg.norm(way, axis=-1, keepdims=True) / (own.upper + own.lower)[2:, None] / _REACH
+            postures.ends[1:-1, 2:] = first + way / np.maximum(far, 1.0)
 
     def _sampled(self, t) -> tuple[Posture, np.ndarray, np.ndarray, np.ndarray]:
         """Postures [f], flexion [f, 4, 2, 4], interval [f] and share of it [f] at times [f]."""

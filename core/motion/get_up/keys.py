@@ -16,7 +16,7 @@ from ... import quaternion as q
 from ...errors import RagdollError
 from ...ragdoll.joints import limits
 from ...ragdoll.recovery.states import HEIGHT
-from ..biped import LEGS, Biped, Posture, X, Y, Z, unit
+from ..biped import LEGS, Biped, Posture, X, Y, Z, dot, unit
 
 _EDGE = 3  # cells: so near to a step down limbs are not kept over the step
 _SWIVEL = 10.0  # [deg] from one trial of where a knee points to the next
@@ -109,6 +109,20 @@ class Surface:
         parts = [found[..., of == i] for i in range(5)]
         return np.stack([np.max(part, axis=-1, initial=0.0) for part in parts], axis=-1)
 
+    def ways_out(self, own: Biped, deltas, places, points) -> np.ndarray:
+        """What brings points [f, p, 3] out of the round columns that the trunk's bodies fill in poses [f, m, ..]."""
+        result = np.zeros_like(points)
+        for row in {0, *own.spine} & set(self.rows.tolist()):
+            on, turn = self.rows == row, deltas[:, row, None]
+            low, high = (self.offsets - self.radii[:, None])[on], (self.offsets + self.radii[:, None])[on]
+            low, high = low.min(axis=0), high.max(axis=0)
+            seen, half = q.rotate(q.conjugate(turn), points - places[:, row, None]) - (low + high) / 2, (high - low) / 2
+            size = np.linalg.norm(seen[..., :2] / half[:2], axis=-1, keepdims=True)
+            inside = np.maximum(1.0 / np.maximum(size, 0.1) - 1.0, 0.0) * (np.abs(seen[..., 2:]) < half[2])
+            way = q.rotate(turn, seen * inside * (1.0, 1.0, 0.0))
+            result = np.where(dot(way, way) > dot(result, result), way, result)
+        return result
+
 
 def joint_balls(own: Biped) -> Surface:
     """A surface where no bodies are known: balls at joints, in shares of the height."""
@@ -189,12 +203,6 @@ class Clearances:
             found = [surface.extent(row, own.joints[row] - start, direction) for row in rows]
             return float(np.clip(max(found), 0.5 * usual, usual + 0.13 * h)) if max(found) > 0.0 else usual
 
-        def stiff(limb, direction):
-            """How far an end without a body of its own, which is stiff with its limb, reaches beyond its joint."""
-            row, end = own.limbs[limb, 1:3]
-            free = (surface.rows == end).any()
-            return 0.0 if free else surface.extent(row, own.joints[row] - own.joints[end], direction)
-
         if own.four:
             shoulder, tips = own.joints[own.limbs[2, 0]] - own.hip0, own.joints[own.limbs[:, 2]] + own.tips
             belly = max(reach(trunk, own.hip0, -Z, 0.13 * h), 0.03 * h - shoulder[2])
@@ -202,15 +210,14 @@ class Clearances:
             rows = ([row for row in own.limbs[0, 2:] if row >= 0], own.limbs[2, 2:3])
             sole, palm = (reach(rows[i], tips[2 * i], -Z, own.sole) for i in range(2))
             return Clearances(belly, side, 0.035 * h, palm, sole, sole)
-        kneeling = stiff(0, q.rotate(q.conjugate(turned(0, 80)), -Z))
         sole = reach([row for row in own.limbs[0, 1:] if row >= 0], own.joints[foot], -Z, own.sole)
         return Clearances(
             front=reach(trunk, own.hip0, X, 0.065 * h),
             back=reach(trunk, own.hip0, -X, 0.065 * h),
             knee=float(np.clip(surface.extent(own.limbs[0, 1], np.zeros(3), X), 0.035 * h, 0.06 * h)),
-            palm=float(np.clip(stiff(2, own.ways[2, 1]), 0.025 * h, 0.1 * h)),
+            palm=0.025 * h,
             sole=sole,
-            tuck=float(np.clip(kneeling, max(0.8 * length, 0.5 * sole) + 0.01 * h, 0.15 * h)),
+            tuck=max(0.8 * length, 0.5 * sole) + 0.01 * h,
         )
 
 

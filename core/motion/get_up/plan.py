@@ -36,7 +36,8 @@ _UNEVEN = 0.02  # of the height: among things by more than that the animation st
 _TALL = 0.8  # of the height is the least room to stand up in
 _LOW, _SEATED = 0.15, 0.32  # of the height: an end below it stands on something; hips below it are over the knees
 _DOWN, _UP = 0.2, 0.25  # of the height: that far a limb is planted lower or higher than the ground at the hips
-_RAISED = np.array([0.1, 0.06, 0.06, 0.15, 0.15])  # of the height: by what trunk, feet and hands are kept off the floor
+_RAISED = 0.2  # of the height: by what trunk, feet and hands are kept off the floor
+_FOLDED = 0.45  # of the leg: nearer to its hip no foot is raised
 SHORTEST = 3.0  # [s] from lying to standing
 HOLD, RESTS = 0.35, ("half kneel", "sit", "front")  # [s] for which one who is hurt rests, and where
 
@@ -109,27 +110,21 @@ def plan(own: Biped, surface, lying, floor, animated, world, *, fps, gravity, ma
     risen, origin, local, turn, _right = place
 
     def course(stands, times=None):
-        stance, shift, way = _stance(own, room, stands, *place)
+        stance, shift, way = _stance(own, surface, stands, *place)
         last = [author.stand(risen, stance), Key("step", 0.55, stance)]
         last = [_mirrored(key) for key in last] if right else last
         keys = [Key("lie", 0.0, _seen(lain, turn, origin)), *written, *last]
         if times is None:
             times = np.cumsum([0.0, *(tempo * rhythm * [key.seconds for key in keys[1:]])])
-        return Course(own, room, local, keys, times, tempo, manner.held, ranges), keys, shift, way
+        return Course(own, surface, room, local, keys, times, tempo, manner.held, ranges), keys, shift, way
 
     times = course(stands)[0].stretched(own.placed(lying)[0]).times
     frames = int(np.ceil(max(times[-1], SHORTEST * tempo) * fps - 1e-6))
     times = times * (frames / fps / times[-1])
     found, keys, shift, way = course(animated(frames / fps), times)
     seconds = np.arange(frames + 1) / fps
-    deep = surface.depths(own, *found.at(seconds), local)
-    deep[np.isinf(deep)] = 0.0  # nobody is raised over a wall
-    deep[:, 0] = np.maximum(deep[:, 0], deep[:, 1:3].min(axis=1))  # he rises with both feet
-    reach = max(1, round(0.12 * tempo * fps))  # raised without edges in time, and not less than so
-    padded = np.pad(np.minimum(deep, _RAISED * own.height), [(2 * reach, 2 * reach), (0, 0)], mode="edge")
-    windows = np.lib.stride_tricks.sliding_window_view(padded, 4 * reach + 1, axis=0)
-    lift = mean_around(windows.max(axis=-1), reach)
     share = smooth_step((seconds - times[-2]) / (times[-1] - times[-2]))
+    lift = _raised(own, surface, found, local, seconds, max(1, round(0.12 * tempo * fps)))
     deltas, places = found.at(seconds, lift * (1.0 - share)[:, None])
     if own.four and ranges is not None:
         ranges.check(own, deltas)
@@ -137,6 +132,24 @@ def plan(own: Biped, surface, lying, floor, animated, world, *, fps, gravity, ma
     move = _move_in_world(own, world, way, shift)
     poses = _local_poses(own, deltas, places, animated(frames / fps), move, world, share)
     return Plan(strategy, tuple(key.name for key in keys), times, poses, move, found.planted, tempo)
+
+
+def _raised(own: Biped, surface: Surface, found: Course, floor: Floor, seconds, reach: int) -> np.ndarray:
+    """How far trunk and limbs [f, 5] are raised off the floor at some times [f], without edges in `reach` frames."""
+    lift = np.zeros((len(seconds), 5))
+    stiff = not np.isin(own.limbs[:2, 2:], surface.rows).any()
+    for _ in range(3 if stiff else 1):  # raised, feet that are stiff with their shanks come to point down more
+        deltas, places = found.at(seconds, lift)
+        deep = surface.depths(own, deltas, places, floor)
+        deep = lift + np.where(np.isinf(deep), 0.0, deep)  # nobody is raised over a wall
+        hips, feet = places[:, own.limbs[:2, 0]], places[:, own.limbs[:2, 2]]
+        spare = np.linalg.norm(feet - (lift[:, 1:3] - lift[:, :1])[..., None] * Z - hips, axis=-1) - _FOLDED * own.leg
+        # He rises with both feet, and with one that would come too near to its hip.
+        near = (deep[:, 1:3] - np.maximum(spare, 0.0)).max(axis=1)
+        deep[:, 0] = np.maximum.reduce([deep[:, 0], deep[:, 1:3].min(axis=1), near])
+        padded = np.pad(np.minimum(deep, _RAISED * own.height), [(2 * reach, 2 * reach), (0, 0)], mode="edge")
+        lift = mean_around(np.lib.stride_tricks.sliding_window_view(padded, 4 * reach + 1, axis=0).max(axis=-1), reach)
+    return lift
 
 
 def _trunk_of(posture: Posture) -> Trunk:
@@ -168,15 +181,15 @@ def _starts_right(lain: Posture, strategy: str, manner: Manner, rng) -> bool:
     return by_chance if manner.seed else False
 
 
-def _stance(own: Biped, room: Clearances, matrices, risen: Posture, origin, floor: Floor, turn, right: bool) -> tuple:
+def _stance(own: Biped, surface: Surface, matrices, risen: Posture, origin, floor: Floor, turn, right: bool) -> tuple:
     """The animation's posture where it goes on, and its way there: shift [3], turn [4].
 
     It is seen from the plan's place, mirrored for who starts with the right foot.
     """
-    posture = own.extract(*own.placed(matrices))
+    deltas, places = own.placed(matrices)
+    posture = own.extract(deltas, places)
     trunk = _trunk_of(posture)
-    low = posture.ends[:2, 2].min()
-    if trunk.along[2] < _STEEP or posture.hip[2] - low < 0.55 * own.leg:
+    if trunk.along[2] < _STEEP or posture.hip[2] - posture.ends[:2, 2].min() < 0.55 * own.leg:
         raise RagdollError("its animation does not stand when it would have got up")
     way = q.multiply(turn, q.conjugate(_turn_to(heading(trunk))))
     foot = risen.ends[0] * (1.0, -1.0 if right else 1.0, 1.0)
@@ -184,7 +197,8 @@ def _stance(own: Biped, room: Clearances, matrices, risen: Posture, origin, floo
     shift = wanted - q.rotate(way, posture.ends[:2].mean(axis=0))
     shift[2] = 0.0  # on a floor as high as the animation's own it keeps its own heights
     there = np.array([foot[0], 0.0, 0.0])
-    rise = origin[2] + floor.plane(there) + _step(own, floor, there) - (low - room.sole)
+    high = own.height - surface.depths(own, deltas, places, Floor(own.height))[1:3].max()  # what it stands on
+    rise = origin[2] + floor.plane(there) + _step(own, floor, there) - high
     if any(floor.slope) or abs(rise) > (STEP if floor.relief is None else _UNEVEN) * own.height:
         shift[2] = rise
     seen = _seen(posture.moved(way, shift), turn, origin)
@@ -204,7 +218,7 @@ def _chosen(own, surface, room, written: list, hip, ahead, floor: Floor, stands,
         laid = [_laid(own, key, local, list(held)) for key in written]
         place = (_mirrored(laid[-1]) if right else laid[-1]).posture, origin, local, turn, right
         if floor.relief is not None:
-            stance = _stance(own, room, stands, *place)[0]
+            stance = _stance(own, surface, stands, *place)[0]
             cost += _trouble(own, surface, written, laid, stance.mirrored() if right else stance, local)
         if cost < best[0]:
             best = cost, laid, place
