@@ -3,6 +3,8 @@
 from operator import attrgetter
 
 import bpy
+import numpy as np
+from mathutils import Vector
 
 from ..core.blender import interface, runtime
 from ..core.blender.languages import translated
@@ -14,6 +16,8 @@ from ..core.blender.stack.entries import balance, look_at
 from ..core.blender.tools import story, viewport
 from ..core.errors import RagdollError
 from .base import OnArmature, OnRagdoll, leave_modal, ray_below
+
+FLAT, UP = 0.2, Vector((0.0, 0.0, 1.0))  # a view flatter than that cannot lead along the floor
 
 
 class RemoveOperator(OnRagdoll):
@@ -65,8 +69,11 @@ class ACTIVE_RAGDOLL_OT_remove_explosion(
     """Take the active explosion out of the list"""
 
 
-class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator, label="Draw Hit", requires=OnRagdoll.requires):
-    """Press on the character and drag the arrow of a hit at the current frame; with Ctrl it goes into the view"""
+class DragOperator(OnArmature, requires=OnRagdoll.requires):
+    """Press on something in the 3D view and drag it: `press(context, ..)` takes hold, `drag` moves it.
+
+    `_place` [3] is where, `_normal` [3] that of the plane in which it moves; `_take_back()` undoes.
+    """
 
     @classmethod
     def why_not(cls, context):
@@ -78,8 +85,7 @@ class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator, label="Draw Hi
     def invoke(self, context, _event):
         self._place = None
         context.window.cursor_modal_set("CROSSHAIR")
-        text = translated("Press on the character and drag. Ctrl: into the view. Esc: cancel")
-        context.workspace.status_text_set(text)
+        context.workspace.status_text_set(translated(self.hint))
         context.window_manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
 
@@ -88,13 +94,21 @@ class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator, label="Draw Hi
             return {"PASS_THROUGH"}
         if event.type in {"ESC", "RIGHTMOUSE"} and event.value == "PRESS":
             if self._place is not None:
-                obj = self.subject(context)
-                lists.remove_item(obj.active_ragdoll, "hits", len(obj.active_ragdoll.hits) - 1)
+                self._take_back()
             return self._end(context, {"CANCELLED"})
+        obj = self.subject(context)
+        here = context, obj, interface.scene_of(obj, context), *ray_below(context, event)
         if event.type == "LEFTMOUSE" and event.value == "PRESS" and self._place is None:
-            return self._press(context, *ray_below(context, event))
-        if self._place is not None and event.type in {"MOUSEMOVE", "LEFTMOUSE", "LEFT_CTRL", "RIGHT_CTRL"}:
-            self._drag(context, *ray_below(context, event), into=event.ctrl)
+            try:
+                self.press(*here)
+            except RagdollError as error:
+                return self._end(context, self.cancelled(error))
+            interface.redraw()
+        elif self._place is not None and event.type in {"MOUSEMOVE", "LEFTMOUSE", "LEFT_CTRL", "RIGHT_CTRL"}:
+            end = viewport.dragged_to(*here[-2:], self._place, self._normal)
+            if end is not None:
+                context.area.header_text_set(translated(self.drag(obj, here[2], end - self._place, event.ctrl)))
+                interface.redraw()
             if event.type == "LEFTMOUSE" and event.value == "RELEASE":
                 return self._end(context, {"FINISHED"})
         return {"RUNNING_MODAL"}
@@ -103,39 +117,35 @@ class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator, label="Draw Hi
         """Blender itself ends the operator."""
         self._end(context, {"CANCELLED"})
 
-    def _press(self, context, origin, direction):
-        obj = self.subject(context)
-        scene, graph = interface.scene_of(obj, context), context.view_layer.depsgraph
-        found = viewport.picked(obj, scene, graph, origin, direction)
-        if found is None:
-            self.tell("INFO", f"Nothing of '{obj.name}' is there")
-            return {"RUNNING_MODAL"}
-        bone, self._place = found
-        self._normal = direction
-        try:
-            point = viewport.point_on(obj, scene, graph, bone, self._place)
-            impulse = direction * (story.STANDARD * viewport.mass(obj) / 70.0)
-            self.warn(effects.add_hit(obj, scene, bone, scene.frame_current, tuple(impulse), tuple(point)))
-        except RagdollError as error:
-            return self._end(context, self.cancelled(error))
-        interface.redraw()
-        return {"RUNNING_MODAL"}
-
-    def _drag(self, context, origin, direction, into: bool):
-        obj = self.subject(context)
-        scene = interface.scene_of(obj, context)
-        impulse = viewport.impulse_by_drag(obj, scene, origin, direction, self._place, self._normal)
-        if impulse is None or not impulse.any():
-            return
-        strength = float((impulse @ impulse) ** 0.5)
-        hit = obj.active_ragdoll.hits[-1]
-        hit.impulse = self._normal * strength if into else impulse
-        context.area.header_text_set(translated(f"Hit on {hit.bone}: {strength:.3g} N s"))
-        interface.redraw()
-
     def _end(self, context, result):
         runtime.STATE.figures.clear()
+        runtime.STATE.dragged = ()
         return leave_modal(context, result)
+
+
+class ACTIVE_RAGDOLL_OT_place_hit(DragOperator, bpy.types.Operator, label="Draw Hit"):
+    """Press on the character and drag the arrow of a hit at the current frame; with Ctrl it goes into the view"""
+
+    hint = "Press on the character and drag. Ctrl: into the view. Esc: cancel"
+
+    def press(self, context, obj, scene, origin, direction):
+        graph = context.view_layer.depsgraph
+        found = viewport.picked(obj, scene, graph, origin, direction)
+        if found is None:
+            return self.tell("INFO", f"Nothing of '{obj.name}' is there")
+        bone, place = found
+        point = viewport.point_on(obj, scene, graph, bone, place)
+        impulse = direction * (story.STANDARD * viewport.mass(obj) / 70.0)
+        self.warn(effects.add_hit(obj, scene, bone, scene.frame_current, tuple(impulse), tuple(point)))
+        self._place, self._normal = place, direction
+        self._take_back = lambda: lists.remove_item(obj.active_ragdoll, "hits", len(obj.active_ragdoll.hits) - 1)
+
+    def drag(self, obj, scene, way, into: bool) -> str:
+        impulse, hit = way * viewport.impulse_per_metre(obj, scene), obj.active_ragdoll.hits[-1]
+        strength = float((impulse @ impulse) ** 0.5)
+        if strength > 0.0:
+            hit.impulse = self._normal * strength if into else impulse
+        return f"Hit on {hit.bone}: {strength:.3g} N s"
 
 
 # ---- attachments ----------------------------------------------------------------------------------------------------
@@ -197,6 +207,48 @@ class ACTIVE_RAGDOLL_OT_add_recovery_event(OnRagdoll, bpy.types.Operator, label=
     def act(self, context, obj):
         event = lists.add_item(obj.active_ragdoll.recovery, "events")
         event.frame, event.phase = self.frame or context.scene.frame_current, self.phase
+
+
+class ACTIVE_RAGDOLL_OT_move_way_up(DragOperator, bpy.types.Operator):
+    """Press on the hips, a hand or a foot of a figure of the planned way up, at a frame of it, and drag: hands and feet
+    along the floor, hips in the view's plane. The next simulation gets up that way"""
+
+    hint = "Press on a cross of the way up and drag. Esc: cancel"
+
+    def press(self, _context, obj, scene, origin, direction):
+        found = viewport.way_point_below(obj, scene, origin, direction)
+        if found is None:
+            return self.tell(
+                "INFO", "No planned way up is there: scrub to a frame at which it gets up, and press on a cross"
+            )
+        (key, part, self._place), group = found, obj.active_ragdoll.recovery
+        name = effects.PARTS[part][0]
+        own = next((way for way in group.way_points if (way.key, way.part) == (key, name)), None)
+        self._take_back = lambda: lists.remove_item(group, "way_points", len(group.way_points) - 1)
+        if own is None:
+            own = lists.add_item(group, "way_points")
+            own.key, own.part = key, name
+        else:
+            lists.edited(group, "way_points", list(group.way_points).index(own))
+            self._take_back = lambda before=own.offset[:]: setattr(self._item(obj), "offset", before)
+        self._begun, self._normal = own.offset.copy(), UP if part and abs(direction.z) > FLAT else direction
+
+    @staticmethod
+    def _item(obj):
+        return lists.active_item(obj.active_ragdoll.recovery, "way_points")
+
+    def drag(self, obj, _scene, way, _into) -> str:
+        own = self._item(obj)
+        way = np.array(way if own.part == "HIPS" else (*way[:2], 0.0))
+        own.offset = self._begun + Vector(way)
+        runtime.STATE.dragged = self._place, self._place + way
+        return f"Moved by {own.offset.length:.2g} m"
+
+
+class ACTIVE_RAGDOLL_OT_remove_way_point(
+    RemoveOperator, bpy.types.Operator, label="Remove Moved", items="recovery.way_points", empty="Nothing is moved"
+):
+    """Let the selected part of the way up be where the plan has it"""
 
 
 class ACTIVE_RAGDOLL_OT_remove_recovery_event(

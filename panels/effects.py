@@ -106,6 +106,12 @@ class ACTIVE_RAGDOLL_PT_attachments(Part, bpy.types.Panel, parent="act"):
 
 
 # ---- recovery -------------------------------------------------------------------------------------------------------
+def _draw_way_point(row, item, _owner) -> None:
+    row.label(text=translated(f"Posture {item.key}"))
+    row.label(text=bpy.types.UILayout.enum_item_name(item, "part", item.part))
+    row.label(text=f"{item.offset.length:.2g} m")
+
+
 def _draw_event(row, item, _owner) -> None:
     row.prop(item, "frame", text="", emboss=False)
     row.prop(item, "phase", text="")
@@ -169,6 +175,11 @@ class ACTIVE_RAGDOLL_PT_get_up(Part, bpy.types.Panel, label="Getting Up", parent
         props(column, group, "get_up")
         if group.get_up == "AUTOMATIC":
             props(column.column(align=True), group, "get_up_pace", "get_up_side", "get_up_seed")
+            buttons, way = draw_list(column, _draw_way_point, group, "way_points", rows=2)
+            buttons.operator("active_ragdoll.move_way_up", text="", icon="VIEW_PAN")
+            buttons.operator("active_ragdoll.remove_way_point", text="", icon="REMOVE")
+            if way is not None:
+                props(column.column(align=True), way, "key", "part", "offset", "seconds")
         props(column.column(align=True), group, "method", "reroot_time")
         props(rows(column), group, "get_up_face_up", "get_up_face_down")
 

@@ -39,6 +39,7 @@ class Figure:
         self._legs = self.rig.with_ancestors(self._feet)
         moved = [bone for bone, *_more in (*self.trunk, *self.arms)]
         self._all = self.rig.with_ancestors([*self._feet, *moved])
+        self._seen = None  # a pose and its view
 
     def body(self, scale: float, height: float, gravity: float) -> Body:
         """Its measures, in a world in which the armature has a scale."""
@@ -59,9 +60,15 @@ class Figure:
 
     def sampled(self, pose: LocalPose, world: np.ndarray) -> Sample:
         """Hip and feet of a pose."""
-        view = ModelView(self.rig, pose, self._legs)
-        joints = np.array([view.positions[bone] for bone in (*self._tops, *self._feet)])
+        places = self.view(pose).positions
+        joints = np.array([places[bone] for bone in (*self._tops, *self._feet)])
         return self.sample(pose_space.moved(joints, world))
+
+    def view(self, pose: LocalPose) -> ModelView:
+        """Its bones in a pose; asked again of the same one, they are known."""
+        if self._seen is None or self._seen[0] is not pose:
+            self._seen = pose, ModelView(self.rig, pose, self._all)
+        return self._seen[1]
 
     def turned(self, pose: LocalPose, world: np.ndarray, state: State, since: float = 0.0) -> LocalPose:
         """The pose turned as the state has it, less what it was turned by before [rad]."""
@@ -88,7 +95,7 @@ class _Posing:
         self.figure, self.body, self.pose, self.state = figure, body, pose, state
         inverse, determinant = pose_space.inverted(world)
         self.world, self.inverse, self.sense = world, inverse[:3, :3], 1.0 if determinant > 0.0 else -1.0
-        self.view, self.heading = ModelView(figure.rig, pose, figure._all), figure.sampled(pose, world).heading
+        self.view, self.heading = figure.view(pose), figure.sampled(pose, world).heading
 
     def _place(self, position) -> tuple:
         return tuple((self.world[:3, :3] @ position + self.world[:3, 3]).tolist())

@@ -196,8 +196,9 @@ def _checked_samples(axes: Sequence[Axis], names: Sequence[str], positions: NDAr
     for i, axis in enumerate(axes):
         for row, (name, value) in enumerate(zip(names, positions[:, i].tolist(), strict=True)):
             if not axis.minimum <= value <= axis.maximum:
-                span = f"from {axis.minimum:g} to {axis.maximum:g}"
-                raise RagdollError(f'Sample "{name}" is at {value:g} on axis "{axis.name}", which goes {span}')
+                at, low, high = axis.name, axis.minimum, axis.maximum
+                text = f'Sample "{name}" is at {value:g} on axis "{at}", which goes from {low:g} to {high:g}'
+                raise RagdollError(text)
             shares[row, i] = axis.share(value)
     for i in range(len(names)):
         gap = np.abs(shares[i + 1 :] - shares[i])
@@ -224,8 +225,8 @@ def _grid(axes: Sequence[Axis], names: Sequence[str], shares: NDArray) -> tuple[
     if len(empty):
         shares = (float(values[i]) for values, i in zip(lines, empty[0].tolist(), strict=True))
         at = (axis.minimum + share * (axis.maximum - axis.minimum) for axis, share in zip(axes, shares, strict=True))
-        where = " and ".join(f'"{axis.name}" is {value:g}' for axis, value in zip(axes, at, strict=True))
-        raise RagdollError(f"The grid has no sample where {where}")
+        (one, a), (other, b) = zip((axis.name for axis in axes), at, strict=True)
+        raise RagdollError(f'The grid has no sample where "{one}" is {a:g} and "{other}" is {b:g}')
     for i, axis in enumerate(axes):
         if axis.ends == WRAP:
             first, last = cells.take([0], axis=i), cells.take([-1], axis=i)
@@ -350,8 +351,9 @@ def _check_kinds(names: Sequence[str], clips: Sequence[Clip]) -> None:
     kinds = [f"additive in {p.space.lower()} space" if isinstance(p, AdditivePose) else "not additive" for p in poses]
     for name, kind in zip(names, kinds, strict=True):
         if kind != kinds[0]:
-            both = f'Sample "{name}" is {kind}, sample "{names[0]}" is {kinds[0]}'
-            raise RagdollError(f"{both}: samples of one space must be alike")
+            first, of = names[0], kinds[0]
+            text = f'Sample "{name}" is {kind}, sample "{first}" is {of}: samples of one space must be alike'
+            raise RagdollError(text)
 
 
 def check_aim(name: str, sample: Clip) -> None:

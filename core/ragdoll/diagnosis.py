@@ -214,8 +214,8 @@ def _joints(s):
     away = np.flatnonzero(s.moved > MOVED * s.height) if s.moved is not None else ()
     if len(away):
         worst = int(np.argmax(s.moved))
-        what = f"The joint of '{s.names[worst]}' stands {length_text(float(s.moved[worst]))} away from its bone"
-        text = f"{what}{_more(len(away), 'joint')}: the bodies turn about a wrong point"
+        name, off, others = s.names[worst], length_text(float(s.moved[worst])), _more(len(away), "joint")
+        text = f"The joint of '{name}' stands {off} away from its bone{others}: the bodies turn about a wrong point"
         yield _found(JOINT_MOVED, text, "Rebuild, which puts it back", REBUILD, [s.names[i] for i in away])
 
 
@@ -230,8 +230,8 @@ def _overlaps(s):
     deep = [(i, k, depth) for i, k, depth in s.overlaps if depth > DEEP * s.height]
     if deep:
         i, k, depth = max(deep, key=lambda found: found[2])
-        what = f"'{s.names[i]}' and '{s.names[k]}' stand {length_text(depth)} in each other"
-        text = f"{what}{_more(len(deep), 'pair')}: they push each other away"
+        off, others = length_text(depth), _more(len(deep), "pair")
+        text = f"'{s.names[i]}' and '{s.names[k]}' stand {off} in each other{others}: they push each other away"
         bones = dict.fromkeys(s.names[body] for pair in deep for body in pair[:2])
         yield _found(OVERLAP, text, "Rebuild, which tells them apart or makes them smaller", REBUILD, bones)
 
@@ -241,8 +241,8 @@ def _first_pose(s):
     if len(beyond):
         worst = int(np.argmax(s.excess))
         bones = [s.names[i] for i in beyond[np.argsort(-s.excess[beyond], kind="stable")]]
-        what = f"In the shot's first pose '{s.names[worst]}' is {math.degrees(s.excess[worst]):.3g} deg beyond its"
-        text = f"{what} limits{_more(len(bones), 'bone')}: it starts with a jerk"
+        name, off, others = s.names[worst], math.degrees(s.excess[worst]), _more(len(bones), "bone")
+        text = f"In the shot's first pose '{name}' is {off:.3g} deg beyond its limits{others}: it starts with a jerk"
         yield _found(FIRST_POSE, text, "Widen the limits", ("check_limits", {"widen": True}, "Widen Limits"), bones)
 
 
@@ -255,8 +255,9 @@ def _masses(s):
         return
     worst = int(large[np.argmax(ratio[large])])
     heavy, light = int(joined[worst]), int(s.parents[joined[worst]])
-    what = f"'{s.names[heavy]}' weighs {s.masses[heavy]:.3g} kg, {ratio[worst]:.3g} times '{s.names[light]}'"
-    text = f"{what} that it hangs on{_more(len(large), 'pair')}: the joint gives way"
+    (name, other), mass, times = (s.names[i] for i in (heavy, light)), s.masses[heavy], ratio[worst]
+    others = _more(len(large), "pair")
+    text = f"'{name}' weighs {mass:.3g} kg, {times:.3g} times '{other}' that it hangs on{others}: the joint gives way"
     bones = dict.fromkeys(s.names[i] for n in large for i in (int(joined[n]), int(s.parents[joined[n]])))
     yield _found(MASS_RATIO, text, "Set their own masses nearer to each other, or to 0", bones=bones)
 
@@ -267,8 +268,9 @@ def _tiny(s):
     if not len(found):
         return
     least = int(found[np.argmin(np.minimum(s.sizes / (TINY_SIZE * s.height), shares / TINY_MASS)[found])])
-    what = f"'{s.names[least]}' measures {length_text(float(s.sizes[least]))} and weighs {s.masses[least]:.3g} kg"
-    text = f"{what}{_more(len(found), 'body')}: too little for steady joints"
+    name, size, mass = s.names[least], length_text(float(s.sizes[least])), s.masses[least]
+    others = _more(len(found), "body")
+    text = f"'{name}' measures {size} and weighs {mass:.3g} kg{others}: too little for steady joints"
     bones = [s.names[i] for i in found if s.parents[i] >= 0]
     button = "Merge into Parents" if bones else ""
     yield _found(TINY, text, "Let it ride on its parent's body", button, bones or [s.names[least]])

@@ -15,6 +15,7 @@ from active_ragdoll.core.motion.stack import LocalPose
 from active_ragdoll.core.pose import compose_matrices, decompose_matrices, model_to_local_matrices
 
 _FOLDER = Path(tempfile.mkdtemp(prefix="layered"))
+WALK = (("Idle", 0.0), ("Walking_A", 2.0), ("Running_A", 4.0))  # samples of a space by speed
 
 
 def knight(data_dir, first: int = 1, last: int = 60):
@@ -60,10 +61,11 @@ def shown(rig, frames) -> dict:
 
 def layer(rig, action: str, source: str = "CLIP", **settings):
     """A layer of an action on top."""
-    return _set(stack_edits.add_layer(rig.obj, rig.scene, source, "", bpy.data.actions[action]), settings)
+    return changed(stack_edits.add_layer(rig.obj, rig.scene, source, "", bpy.data.actions[action]), settings)
 
 
-def _set(made, settings: dict):
+def changed(made, settings: dict):
+    """What was made, with some of its settings."""
     for key, value in settings.items():
         setattr(made, key, value)
     return made
@@ -77,14 +79,14 @@ def space(rig, samples, kind: str = "SPEED", **settings):
         stack_edits.choose(sample, bpy.data.actions[action])
         sample.x = place[0]
         sample.y = place[1] if len(place) > 1 else 0.0
-    return _set(made, settings)
+    return changed(made, settings)
 
 
 def space_layer(rig, name: str, source: str = "BLEND_SPACE", **settings):
     """A layer of a blend space."""
     made = stack_edits.add_layer(rig.obj, rig.scene, source, name)
     made.blend_space = name
-    return _set(made, settings)
+    return changed(made, settings)
 
 
 def local(obj, world: np.ndarray) -> LocalPose:

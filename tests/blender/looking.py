@@ -81,9 +81,13 @@ def sight(obj, chain) -> tuple[np.ndarray, np.ndarray]:
 
 def aim_error(obj, target, chain=None) -> float:
     """Angle [deg] between the first bone's forward and the direction to an object, as shown."""
-    place, ahead = sight(obj, chain if chain is not None else obj.active_ragdoll.look_at[0])
-    wanted = rigs.matrices([target])[0][:3, 3] - place
-    wanted /= np.linalg.norm(wanted)
+    return off(obj, rigs.matrices([target])[0][:3, 3], chain)
+
+
+def off(obj, place, chain=None) -> float:
+    """The same to a place [3]."""
+    eye, ahead = sight(obj, chain if chain is not None else obj.active_ragdoll.look_at[0])
+    wanted = (place - eye) / np.linalg.norm(place - eye)
     return float(np.degrees(np.arctan2(np.linalg.norm(np.cross(ahead, wanted)), ahead @ wanted)))
 
 

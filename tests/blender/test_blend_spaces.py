@@ -12,8 +12,6 @@ from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.stack import blend_spaces, pose_stack, stack_edits
 from active_ragdoll.core.motion.blend_space import WRAP, Axis, BlendSpace2D
 
-WALK = (("Idle", 0.0), ("Walking_A", 2.0), ("Running_A", 4.0))
-
 
 @pytest.fixture
 def rig():
@@ -24,7 +22,7 @@ def rig():
 @pytest.mark.blender_version
 def test_playing_scrubbing_and_the_bake_show_the_same_and_a_preview_its_point(rig):
     rigs.set_range(rig.scene, 1, 50)
-    layered.space_layer(rig, layered.space(rig, WALK).name, only_keyed=False)
+    layered.space_layer(rig, layered.space(rig, layered.WALK).name, only_keyed=False)
     space = rig.obj.active_ragdoll.blend_spaces[0]
     space.x.smoothing = 0.2
     rig.obj.animation_data.action = rig.obj.animation_data.action.copy()
@@ -44,13 +42,8 @@ def test_playing_scrubbing_and_the_bake_show_the_same_and_a_preview_its_point(ri
 
 def test_the_direction_is_measured_against_where_it_faces(rig):
     third_party.data("Knight.glb")  # whose clips and size it is about
-    made = layered.space(
-        rig,
-        (("Walking_A", 0.0, 2.0), ("Running_Strafe_Left", 90.0, 2.0), ("Running_Strafe_Right", -90.0, 2.0)),
-        "DIRECTION",
-    )
-    made.samples.add()
-    stack_edits.choose(made.samples[3], bpy.data.actions["Idle"])
+    strafes = ("Running_Strafe_Left", 90.0, 2.0), ("Running_Strafe_Right", -90.0, 2.0)
+    layered.space(rig, (("Walking_A", 0.0, 2.0), *strafes, ("Idle", 0.0, 0.0)), "DIRECTION")
     layered.space_layer(rig, "Directions")
     for way, angle in (((1, 0), 90.0), ((-1, 0), -90.0), ((0.7, -0.7), 45.0)):  # the knight faces -Y: its left is +X
         rig.obj.animation_data.action = bpy.data.actions["Idle"].copy()

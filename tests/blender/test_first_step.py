@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender.run import handlers, simulate
+from active_ragdoll.core.blender.run import handlers
 from active_ragdoll.core.blender.runtime import STATE
 
 pytestmark = pytest.mark.blender_version
@@ -69,17 +69,6 @@ def test_a_jump_to_the_second_frame_starts_nothing(fresh_scene, way):
     assert obj.active_ragdoll.state == ("READY" if run is None else "LIVE")
     fresh_scene.frame_set(3)
     assert STATE.runs.get(fresh_scene.name) is run
-
-
-def test_a_simulation_whose_first_frame_a_window_shows_once_more_goes_on(fresh_scene):
-    _character(fresh_scene)
-    shown = []
-    for again in (False, True):
-        for frame in simulate.frames(fresh_scene):
-            if again and frame == 1:
-                fresh_scene.frame_set(1)
-        shown.append(rigs.step(fresh_scene, (5, 21), _read))
-    assert np.array_equal(*shown)
 
 
 def test_what_stops_the_first_frame_is_told(fresh_scene):

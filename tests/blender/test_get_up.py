@@ -10,6 +10,7 @@ from active_ragdoll.core.blender.physics import ground
 from active_ragdoll.core.blender.rig.armature import anatomy_of, array_of, bind_joints
 from active_ragdoll.core.blender.run import records
 from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.settings import effects, lists
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 from active_ragdoll.core.blender.tools import viewport
 from active_ragdoll.core.motion.biped import Biped
@@ -74,8 +75,18 @@ def test_a_plan_is_shown_again_when_scrubbed_and_from_its_record():
     drawn = viewport.plan_lines(obj, scene)  # the first figure lies, the last one stands
     sizes = np.ptp(drawn.ends[~drawn.emphasised].reshape(8, -1, 3)[..., 2], axis=1) / obj.active_ragdoll.height
     assert sizes[0] < 0.3 and sizes[-1] > 0.8 and drawn.emphasised.sum() > 100
+    stood = drawn.ends[drawn.emphasised][again.passages[0].planned.frame_count - 1 :][:2].mean(axis=(0, 1))
+    down = np.array([0.0, 0.0, -1.0])
+    above = stood - 2.0 * down
+    key, part, place = viewport.way_point_below(obj, scene, above, down)
+    assert np.abs(place - stood).max() < 1e-5 and viewport.way_point_below(obj, scene, above + 9.0, down) is None
     scene.frame_set(up - 5)
-    assert viewport.plan_lines(obj, scene) is None
+    assert viewport.plan_lines(obj, scene) is None and viewport.way_point_below(obj, scene, above, down) is None
+    moved = lists.add_item(obj.active_ragdoll.recovery, "way_points")
+    moved.key, moved.part, moved.offset = key, effects.PARTS[part][0], (0.04, 0.0, 0.0)
+    knock_outs.run(scene, obj)
+    found = viewport.way_point_below(obj, scene, above + moved.offset[:], down)
+    assert found[:2] == (key, part) and np.abs(found[2] - stood - moved.offset).max() < 0.003
 
 
 def test_a_blend_takes_as_long_as_people_do():
@@ -131,6 +142,21 @@ def test_under_a_low_roof_it_stays_down_until_that_is_gone(name, low, thick, tol
     assert not {states[frame] for frame in range(41, 80)} - {"LIMP", "SETTLING"}
     assert "RECOVERING" in {states[frame] for frame in range(80, 110)}
     assert records.record_of(obj, 139).passages[0].planned is not None
+
+
+@pytest.mark.parametrize("how", ("AUTOMATIC", "BLEND"))
+def test_against_a_wall_that_gravity_pulls_to_it_stays_down_until_it_pulls_to_the_floor(fresh_scene, how):
+    obj = knock_outs.human(fresh_scene, 149, get_up=how, rest_time=0.5)
+    stack_edits.ensure(obj, fresh_scene)
+    rigs.box(fresh_scene, "Wall", (1, 60, 60), (2.0, 0, 0), passive=True)
+    for frame, pull in ((99, (9.81, 0, 0)), (100, (0, 0, -9.81))):
+        fresh_scene.gravity = pull
+        fresh_scene.keyframe_insert("gravity", frame=frame)
+    fresh_scene.frame_set(1)
+    _shown, _targets, states = knock_outs.run(fresh_scene, obj)
+    assert not {states[frame] for frame in range(10, 100)} - {"LIMP", "SETTLING"}
+    assert "RECOVERING" in {states[frame] for frame in range(100, 150)}
+    assert "stays down: gravity does not pull" in STATE.warnings[obj.name][0]
 
 
 def test_it_stays_down_where_it_is_told_to(scene):

@@ -85,7 +85,7 @@ def test_a_dragged_arrow_is_drawn_as_it_was_dragged(human):
     origin, way = _ray((0.0, -4.0, 1.4), viewport.shown_bodies(*here)[1][rigs.rows(human, ["spine"])[0], :3, 3])
     bone, place = viewport.picked(*here, origin, way)
     wanted = place + np.cross(way, (0.0, 0.0, 0.4))
-    impulse = viewport.impulse_by_drag(*here[:2], *_ray(origin, wanted), place, way)
+    impulse = (viewport.dragged_to(*_ray(origin, wanted), place, way) - place) * viewport.impulse_per_metre(*here[:2])
     effects.add_hit(*here[:2], bone, 1, impulse, viewport.point_on(*here, bone, place))
     lines = viewport.hit_lines(*here)
     assert np.allclose(lines.ends[0], (place, wanted), atol=1e-4)

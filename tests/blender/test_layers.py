@@ -125,10 +125,7 @@ def test_a_pose_asset_that_is_not_there_is_named(tmp_path, fresh_scene):
 
 def _add(rig, what: str, items, **values):
     stack_edits.edit_graph(rig.obj, what, "ADD")
-    item = items[len(items) - 1]
-    for name, value in values.items():
-        setattr(item, name, value)
-    return item
+    return layered.changed(items[len(items) - 1], values)
 
 
 def graph_of(rig, states, parameters, transitions):
@@ -160,15 +157,12 @@ def states_at(rig, frame: int) -> dict:
 def test_a_keyed_bool_starts_a_jump_which_ends_by_itself_played_scrubbed_and_baked(data_dir):
     """Idle, jump and back, over idle-walk-run in a blend space."""
     rig = layered.knight(data_dir, 1, 60)
-    layered.space(rig, (("Idle", 0.0), ("Walking_A", 2.0), ("Running_A", 4.0)))
+    layered.space(rig, layered.WALK)
     graph_of(
         rig,
         (("Move", "Locomotion"), ("Jump", "Jump_Full_Short")),
         (("jump", "BOOL"), ("speed", "VALUE")),
-        (
-            ("Move", "Jump", 0.1, (("jump", ">", 0.5),)),
-            ("Jump", "Move", 0.2, (("phase", ">=", 1.0),)),
-        ),
+        (("Move", "Jump", 0.1, (("jump", ">", 0.5),)), ("Jump", "Move", 0.2, (("phase", ">=", 1.0),))),
     )
     rig.obj.active_ragdoll.graph.states[1].playback = "ONCE"
     obj = rig.obj
@@ -241,12 +235,9 @@ def test_states_without_what_they_need_say_so_and_show_the_pose_below(data_dir):
     assert '"Three"' in pose_stack.of(rig.obj).messages["Graph"]
 
 
-WALK = (("Idle", 0.0), ("Walking_A", 2.0), ("Running_A", 4.0))
-
-
 def locomotion(rig, **settings):
     """The active layer plays this space."""
-    layered.space_layer(rig, layered.space(rig, WALK, **settings).name)
+    layered.space_layer(rig, layered.space(rig, layered.WALK, **settings).name)
     return rig.obj.active_ragdoll.blend_spaces[0]
 
 

@@ -95,13 +95,6 @@ def check(obj, target):
     looking.scrubs_as_played(bpy.context.scene, obj, played, (17, 4, 21), 1e-5)
 
 
-def off(obj, place) -> float:
-    """Angle [deg] between where a character looks and a place [3]."""
-    eye, ahead = looking.sight(obj, obj.active_ragdoll.look_at[0])
-    wanted = place - eye
-    return float(np.degrees(np.arccos(np.clip(ahead @ wanted / np.linalg.norm(wanted), -1.0, 1.0))))
-
-
 def test_child_of_another_armatures_bone(chained, fresh_scene):
     """The other's arm is below nothing that a look of its own turns, so both orders must give the same."""
     other = rigs.human(fresh_scene, "Other")
@@ -132,7 +125,7 @@ def test_a_character_earlier_in_the_scene_is_seen_with_its_stack_done(fresh_scen
     played = {}, {}
     for frame in FRAMES:
         fresh_scene.frame_set(frame)
-        assert off(later, rigs.bone(earlier, "head")[:3, 3]) < 0.05
+        assert looking.off(later, rigs.bone(earlier, "head")[:3, 3]) < 0.05
         for obj, poses in zip((first, second), played, strict=True):
             poses[frame] = rigs.pose(obj)
     for obj, poses in zip((first, second), played, strict=True):
@@ -142,12 +135,11 @@ def test_a_character_earlier_in_the_scene_is_seen_with_its_stack_done(fresh_scen
 def test_a_rigid_body_is_read_from_the_last_step_and_jumps_show_what_was_played(chained, fresh_scene):
     ball = rigs.box(fresh_scene, "Ball", (0.1, 0.1, 0.1), (0.3, -2.0, 2.5))
     chained.active_ragdoll.look_at[0].target = ball
-    played = {}
-    before = None
+    played, before = {}, None
     for frame in FRAMES:
         fresh_scene.frame_set(frame)
         if before is not None:
-            assert off(chained, before) < 0.06
+            assert looking.off(chained, before) < 0.06
         before = rigs.matrices([ball])[0][:3, 3]
         played[frame] = rigs.pose(chained)
     assert before[2] < 2.0, "the ball does not fall: nothing is tested"

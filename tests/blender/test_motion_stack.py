@@ -15,6 +15,7 @@ from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.stack import entries, pose_stack, stack_edits
 from active_ragdoll.core.blender.tools import viewport
+from active_ragdoll.core.pose import affine
 from active_ragdoll.core.ragdoll.overlay import TARGET
 from active_ragdoll.panels import overlay
 
@@ -36,10 +37,8 @@ def _expected(obj, plain, name):
     below = [names.index(name)] + [names.index(b.name) for b in obj.data.bones[name].children_recursive]
     world = np.array(obj.matrix_world)
     local = np.linalg.inv(world) @ plain
-    turn = np.eye(4)
-    turn[:3, :3] = quaternion.to_matrix(np.array([np.cos(TURN / 2), np.sin(TURN / 2), 0.0, 0.0]))
-    place = np.eye(4)
-    place[:3, 3] = local[below[0], :3, 3]
+    turn = affine(quaternion.to_matrix(np.array([np.cos(TURN / 2), np.sin(TURN / 2), 0.0, 0.0])))
+    place = affine(np.eye(3), local[below[0], :3, 3])
     local[below] = place @ turn @ np.linalg.inv(place) @ local[below]
     return world @ local
 

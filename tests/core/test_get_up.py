@@ -15,7 +15,7 @@ from core.errors import RagdollError
 from core.motion.biped import Z, stacked
 from core.motion.get_up import plan as get_up
 from core.motion.get_up.keys import Floor, Ranges, Relief, Surface, joint_balls, turned
-from core.motion.get_up.plan import CHEST, LEFT, PRONE, RIGHT, SUPINE, Manner, NoRoom
+from core.motion.get_up.plan import CHEST, LEFT, PRONE, RIGHT, SUPINE, Manner, Moved, NoRoom
 
 FPS, GRAVITY = 24.0, 9.81
 FLAT = Floor(0.0)
@@ -151,6 +151,19 @@ def test_how_one_lies_says_how_one_gets_up():
     for name, _own, made, *_rest in some():
         assert "side" in name or made.strategy == (CHEST if "dog" in name else PRONE if "prone" in name else SUPINE)
         assert "sitting" not in name or "knees up" not in made.names
+
+
+def test_what_is_moved_by_hand_is_there_and_then_wherever_it_stands_so():
+    for convention in ("Mixamo", "dog"):
+        own = biped(convention)
+        before = planned(own)
+        key, limb = next((k, i) for k, i in np.argwhere(before.planted) if k and before.planted[k + 1 :, i].any())
+        offset = np.array([0.03, -0.04, 0.0]) * own.height
+        after = planned(own, moved=(Moved(key, limb + 1, offset, 0.5), Moved(99, 0, offset, 0.0)))
+        stands = [own.extract(*motion(own, made)).ends[round(made.times[key] * FPS), limb] for made in (before, after)]
+        assert np.abs(stands[1] - stands[0] - offset).max() < 0.003 * own.height, convention
+        assert np.diff(after.times)[key - 1] > np.diff(before.times)[key - 1] + 0.4
+        assert np.array_equal(after.planted, before.planted)
 
 
 def test_size_pace_side_and_seed():

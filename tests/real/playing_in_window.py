@@ -70,6 +70,17 @@ def is_as_played(least):
     assert np.any(Session.reference[frame] != Session.reference[FIRST]), "it does not fall"
 
 
+def begin():
+    """The window is not told to show the frame once more, with which the run would begin anew."""
+    scene().frame_set(FIRST)
+    Session.run = STATE.runs["Scene"]
+
+
+def has_begun_once():
+    assert STATE.runs["Scene"] is Session.run
+    build_anew()
+
+
 def stop():
     if any(window.screen.is_animation_playing for window in bpy.context.window_manager.windows):
         bpy.ops.screen.animation_play()
@@ -187,6 +198,9 @@ def drops_are_told():
 
 
 STEPS = (
+    begin,
+    lambda: None,
+    has_begun_once,
     lambda: press("RIGHT_ARROW"),
     lambda: None,
     lambda: is_as_played(FIRST + 1),

@@ -90,12 +90,15 @@ def update_joints(scene) -> None:
 
 
 def stand_at(scene, frame: int) -> None:
-    """Set the scene's frame, also below 0, which the property does not take by default."""
+    """Set the scene's frame, also below 0, which the property does not take by default, and without telling windows.
+
+    A window that is told shows the frame once more as soon as it can: a run would begin twice.
+    """
     preferences = bpy.context.preferences.edit
     before = preferences.use_negative_frames
     if frame < 0 and not before:
         preferences.use_negative_frames = True
-    scene.frame_current = frame
+    bpy.data.scenes.foreach_set("frame_current", [frame if s == scene else s.frame_current for s in bpy.data.scenes])
     if preferences.use_negative_frames != before:
         preferences.use_negative_frames = before
 

@@ -44,15 +44,17 @@ def planned(run, character, scene, frame: int, lying, place, manner: plan.Manner
         RagdollError: it cannot get up by itself there; says why.
     """
     pull = np.array(scene.gravity) if scene.use_gravity else np.zeros(3)
-    if pull[2] > -0.9 * np.linalg.norm(pull) or not pull.any():
+    if not pull.any():
         raise RagdollError("gravity does not pull it to a floor")
     obj, fps = character.obj, scene.render.fps / scene.render.fps_base
     own = biped(obj, character.motion.rig, place)
     surface, ranges = _surface(character, own), _ranges(obj, own)
     own.bend_about(ranges.hinges(own))
-    manner = replace(manner, held=_held(obj, own, surface))
-    deltas, places = own.placed(lying)
-    floor = _floor(run, character, scene, own, own.extract(deltas, places).hip, place)
+    # What turns and scales the plan frame into the world.
+    into = place[:3, :3] @ quaternion.to_matrix(quaternion.conjugate(own.frame)) / own.scale
+    moved = (replace(each, offset=np.linalg.solve(into, each.offset)) for each in manner.moved)
+    manner = replace(manner, held=_held(obj, own, surface), moved=tuple(moved))
+    floor = _floor(run, character, scene, own, own.extract(*own.placed(lying)).hip, place, into)
     hidden = scene.active_ragdoll.source
 
     def animated(seconds: float) -> np.ndarray:
@@ -116,9 +118,8 @@ def _held(obj, own: Biped, surface: Surface) -> tuple:
     return tuple(found)
 
 
-def _floor(run, character, scene, own: Biped, hip: np.ndarray, place: np.ndarray) -> Floor:
+def _floor(run, character, scene, own: Biped, hip: np.ndarray, place: np.ndarray, into) -> Floor:
     """What is under and around the hips, in the plan frame: a plane, and what stands on it. May refuse."""
-    into = place[:3, :3] @ quaternion.to_matrix(quaternion.conjugate(own.frame)) / own.scale
     others = [body for other in run.characters if other is not character for body in other.bodies.objects]
     solids = [obj.evaluated_get(run.graph) for obj in [*ground.solids(scene), *others]]
     count, cell = _AROUND, _CELL * own.height

@@ -19,7 +19,7 @@ from ...anatomy.roles import CHEST, HEAD, LEFT, NECK, PELVIS, RIGHT, SPINE, THIG
 from ...errors import RagdollError
 from ...motion import getting_up
 from ...motion.get_up.course import SETTLED
-from ...motion.get_up.plan import SHORTEST, Manner, NoRoom
+from ...motion.get_up.plan import SHORTEST, Manner, Moved, NoRoom
 from ...motion.getting_up import Passage
 from ...motion.stack import LocalPose
 from ...ragdoll.recovery import states, tone
@@ -38,7 +38,9 @@ from .shot_run import Effect
 CARRIED = 0.9  # weight of one who gets up by a plan: it begins as he lies, and gives way where the floor does
 DRAGGED = 0.6  # before that, while limbs are drawn in, which get caught on each other and come loose
 DRAWN_IN, UPRIGHT = (0.3, 0.45), (0.85, 1.0)  # shares of the way up between which it rises to that, and to 1
+DOWN = -0.9  # of gravity: the vertical part of one that pulls to a floor
 JUMPED = 4.0  # times as far as in the frame before: that is no motion
+WAY_PARTS = [part for part, *_words in effect_settings.PARTS]
 KEPT = 2  # number of frames whose poses are kept for a passage to begin from
 TAKEN_AWAY = "its recovery was taken away in mid-shot"
 
@@ -115,7 +117,9 @@ class Recovery:
         if not (np.isfinite(group.get_up_pace) and group.get_up_pace > 0.0):
             raise RagdollError(f"{title}: get_up_pace must be above 0, got {group.get_up_pace:g}")
         self.settings, self.reroot_time, self.get_up = settings, group.reroot_time, group.get_up
-        self.manner = Manner(group.get_up_pace, group.get_up_side, group.get_up_seed)
+        ways = group.way_points
+        moved = tuple(Moved(way.key, WAY_PARTS.index(way.part), tuple(way.offset), way.seconds) for way in ways)
+        self.manner = Manner(group.get_up_pace, group.get_up_side, group.get_up_seed, moved=moved)
         if events:
             own = self.character.obj.active_ragdoll.recovery
             self.events, _notes = effect_settings.events_of(own, *world.shot_range(scene))
@@ -219,6 +223,10 @@ class Recovery:
         if frame not in self.worlds:
             raise RagdollError(TAKEN_AWAY)
         place = self.worlds[frame]
+        pull = world.gravity(scene)
+        own = get_up.is_planned(group) or self.get_up == effect_settings.BLEND
+        if own and any(pull) and pull[2] > DOWN * math.hypot(*pull):  # it would be led into what it lies against
+            raise NoRoom("gravity does not pull it to a floor")
         names = [action.name if action else "" for action in (group.get_up_face_up, group.get_up_face_down)]
         planned = get_up.is_planned(group) and self.state.phase == states.RECOVERING
         if not (planned and self._plan(run, frame, scene, shown, place)):

@@ -30,10 +30,8 @@ def prepare(scene) -> None:
     world.check_steps(scene)
     shot_run.check_members(scene, characters)
     stack_edits.end_previews(scene)
-    world.free_cache(scene)
-    show.stop_showing(scene)
+    forget(scene)
     reconcile.rebuild_edited(scene)
-    STATE.runs.pop(scene.name, None)
 
 
 def frames(scene) -> Iterator[int]:
@@ -89,14 +87,11 @@ def go_to(scene, frame: int) -> None:
 
 
 def _checked(scene, run, frame: int):
-    """The run that has stepped a frame, once: the given, or a new one of the first frame. Raises RagdollError: none.
-
-    A window may show the first frame once more before the next one is asked for, with which a run begins.
-    """
+    """The run that has stepped a frame, once: the given, or a new one at the first frame. Raises RagdollError: none."""
     if scene.name in STATE.messages:
         raise RagdollError(STATE.messages[scene.name])
     now = STATE.runs.get(scene.name)
-    if now is None or (now is not run and frame > now.first + 1) or not now.frame == now.observed == frame:
+    if now is None or (now is not run and run is not None) or not now.frame == now.observed == frame:
         raise RagdollError(
             f"Frame {frame} of scene '{scene.name}' was not simulated: a script or another extension has gone to "
             "other frames meanwhile, or has changed the scene"
@@ -151,8 +146,7 @@ def end_render() -> None:
     """The render is over, however it ended."""
     STATE.rendering = False
     for name, (camera, use_sequencer) in STATE.cameras.items():
-        if name in bpy.data.scenes:
-            scene = bpy.data.scenes[name]
+        if scene := bpy.data.scenes.get(name):
             scene.camera, scene.render.use_sequencer = camera, use_sequencer
     STATE.cameras.clear()
 

@@ -48,6 +48,13 @@ _GET_UP = (
     (BLEND, "Blend", "The limp pose goes over into the animation"),
     (STAY_DOWN, "Stay Down", "It stays where it lies"),
 )  # fmt: skip
+PARTS = (
+    ("HIPS", "Hips", "Where its hips are then"),
+    ("LEFT_FOOT", "Left Foot", "Where that foot stands, or a quadruped's hind paw"),
+    ("RIGHT_FOOT", "Right Foot", "Where that foot stands, or a quadruped's hind paw"),
+    ("LEFT_HAND", "Left Hand", "Where that hand stands, or a quadruped's front paw"),
+    ("RIGHT_HAND", "Right Hand", "Where that hand stands, or a quadruped's front paw"),
+)
 _FEET = (
     (AUTOMATIC, "Automatic", "Over the free hand, and the side that it lies on"),
     ("LEFT", "Left", "The left foot"),
@@ -180,6 +187,15 @@ class ActiveRagdollRecoveryEvent(bpy.types.PropertyGroup):
     hold: flag("Hold", "Keep the state until the next event, whatever happens")
 
 
+class ActiveRagdollWayPoint(bpy.types.PropertyGroup):
+    """A key posture of the planned way up that was changed by hand."""
+
+    key: whole("Posture", "Which one, counted from the pose that it lies in", 1, min=1)
+    part: choice("Part", PARTS)
+    offset: vector("Offset", "By how much it is elsewhere than planned, in the scene", unit="LENGTH")
+    seconds: number("Later", "By how much later it comes than planned; negative is sooner", unit="TIME_ABSOLUTE")
+
+
 class ActiveRagdollRecovery(bpy.types.PropertyGroup):
     """Knock-out and recovery. Thresholds are those of a character of 1.8 m under Earth's gravity; others are scaled."""
 
@@ -219,6 +235,8 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
     get_up_side: choice("Foot First", _FEET, AUTOMATIC, "Foot that it rises over")
     get_up_seed: whole("Variation", "Seed of small variations in rhythm and side, so that no two get up alike; 0: none",
         zero="none")
+    way_points: items(ActiveRagdollWayPoint, "active_way_point")
+    active_way_point: row()
     method: choice("Blend", _METHODS, getting_up.INERTIALIZED, "From the limp pose to the moved animation")
     reroot_time: _number("Pose Time", "In which the limp pose goes over into the moved animation", 1.0,
         unit="TIME_ABSOLUTE")

@@ -183,7 +183,7 @@ def current_action(obj) -> tuple:
 
 
 def add_layer(obj, scene, source: str, name: str = "", action=None, slot: str = ""):
-    """A new layer on top of the active one, named as its action where it has no name; a POSE is that's first frame.
+    """A new layer on top of the active one, named as its action unless told otherwise; a POSE shows its first frame.
 
     Raises RagdollError: see `ensure`; the stack poses the character from now on.
     """

@@ -21,7 +21,7 @@ from ..physics import body_objects, world
 from ..physics.joint_objects import joint_frames
 from ..rig.armature import anatomy_of, array_of, pose_matrices, rigid, selected, values_of
 from ..rig.skinning import is_deformed_by
-from ..run import records
+from ..run import get_up, records
 from ..runtime import STATE, state_of
 from ..stack import pose_stack
 
@@ -255,24 +255,58 @@ def simulated_bones(obj, scene, depsgraph) -> overlay.Lines | None:
 
 
 def plan_lines(obj, scene) -> overlay.Lines | None:
-    """The planned way up, or None: figures at its key postures, the way of the hips, crosses where limbs stand."""
-    parts, record = obj.active_ragdoll.parts, records.record_of(obj, scene.frame_current)
-    passage = record.passage(scene.frame_current) if record is not None else None
-    if passage is None or passage.planned is None or not passage.keys:
+    """The planned way up, or None: figures at key postures, the way of the hips with crosses, and where limbs stand."""
+    parts, passage = obj.active_ragdoll.parts, _planned(obj, scene)
+    if passage is None:
         return None
     rig, anatomy, bodies = pose_stack.of(obj).rig, anatomy_of(obj), {part.bone for part in parts}
-    places = passage.planned.poses.model(rig.skeleton)[0] @ passage.place[:3, :3].T + passage.place[:3, 3]
+    places, at = _way(passage, rig), _frames(passage)
     bones = [bone for bone in obj.data.bones if bone.parent is not None and bone.parent.name in bodies]
     rows, above = np.array([[rig.index[bone.name], rig.index[bone.parent.name]] for bone in bones]).T
-    at = np.rint(np.multiply(passage.keys, passage.fps)).astype(int)
     figures = np.stack([places[at][:, above], places[at][:, rows]], axis=2)
     ends = [int(rig.skeleton.from_level[row]) for row, role in enumerate(anatomy.roles) if role in (FOOT, HAND)]
     stand = np.linalg.norm(np.diff(places[at][:, ends], axis=0), axis=-1) < STANDS * obj.active_ragdoll.height
     arms = CROSS * obj.active_ragdoll.height * np.array([[(1, 1, 0), (-1, -1, 0)], [(1, -1, 0), (-1, 1, 0)]])
-    crosses = (places[at[1:]][:, ends][stand][:, None, None] + arms).reshape(-1, 2, 3)
-    strong = [overlay.polyline(places[:, rig.index[parts[0].bone]]), crosses]
+    hips = places[:, rig.index[parts[0].bone]]
+    marks = np.concatenate([places[at[1:]][:, ends][stand], hips[at[1:-2]]])
+    strong = [overlay.polyline(hips), (marks[:, None, None] + arms).reshape(-1, 2, 3)]
+    if STATE.dragged:
+        strong.append(np.array([STATE.dragged]))
     pieces = [(figures.reshape(-1, 2, 3), (*PLAN, LOOSE), False), *((lines, (*PLAN, BRIGHT), True) for lines in strong)]
     return _lines(pieces)
+
+
+def way_point_below(obj, scene, origin, direction) -> tuple[int, int, np.ndarray] | None:
+    """What can be moved by hand of the planned way up and is near a ray [3], [3]; None without.
+
+    Returns which key posture it is of, which part of that, as `get_up.plan.Moved` counts them, and its place [3].
+    """
+    passage = _planned(obj, scene)
+    if passage is None:
+        return None
+    own = get_up.biped(obj, pose_stack.of(obj).rig)
+    marks = _way(passage, own.rig)[_frames(passage)][:, own.rows[[0, *own.limbs[:, 2]]]]
+    marks = marks[1:-2]  # the first is how it lies, the last are the animation's own
+    off = np.linalg.norm(np.cross(marks - np.array(origin), np.array(direction)), axis=-1)
+    key, part = map(int, np.unravel_index(off.argmin(), off.shape))
+    return (key + 1, part, marks[key, part]) if off.min() < 2.0 * CROSS * obj.active_ragdoll.height else None
+
+
+def _planned(obj, scene):
+    """The passage by a plan that a character is in at this frame, or None."""
+    record = records.record_of(obj, scene.frame_current)
+    passage = record.passage(scene.frame_current) if record is not None else None
+    return passage if passage is not None and passage.planned is not None and passage.keys else None
+
+
+def _way(passage, rig) -> np.ndarray:
+    """Heads of bones on a planned way, world [f, n, 3], level order."""
+    return passage.planned.poses.model(rig.skeleton)[0] @ passage.place[:3, :3].T + passage.place[:3, 3]
+
+
+def _frames(passage) -> np.ndarray:
+    """Frames of a plan's key postures [k]."""
+    return np.rint(np.multiply(passage.keys, passage.fps)).astype(int)
 
 
 # ---- look-at chains -------------------------------------------------------------------------------------------------
@@ -382,10 +416,8 @@ def point_on(obj, scene, depsgraph, bone: str, place) -> np.ndarray:
     return offset[:3, :3] @ matrix[:3, :3].T @ (np.asarray(place, dtype=float) - matrix[:3, 3])
 
 
-def impulse_by_drag(obj, scene, origin, direction, place, normal) -> np.ndarray | None:
-    """The impulse [3], [N s], of an arrow dragged from a place to where a ray meets the plane that faces the view."""
+def dragged_to(origin, direction, place, normal) -> np.ndarray | None:
+    """Where a ray meets the plane through a place with such a normal [3]; None where it does not."""
     origin, direction = Vector(origin), Vector(direction)
     end = intersect_line_plane(origin, origin + direction, Vector(place), Vector(normal))
-    if end is None or (end - origin).dot(direction) < 0.0:
-        return None
-    return (np.array(end) - place) * impulse_per_metre(obj, scene)
+    return None if end is None or (end - origin).dot(direction) < 0.0 else np.array(end)

@@ -28,7 +28,7 @@ SETTLED = 0.8  # [s] in which what a plan misses of the pose that one lies in di
 _EDGE = 0.09  # [s] over which it is drawn gently
 _SOFT = 0.08  # of a pole's height: how gently knees and elbows are kept off the floor
 _DRAGGED = 2.2  # times slower than their bounds limbs are drawn in, which slide over the floor and over each other
-_PLANTED = 1e-6  # [m] a limb that moves by less from key to key stands
+PLANTED = 1e-6  # [m] a limb that moves by less from key to key stands
 
 
 def slopes(times, values) -> np.ndarray:
@@ -73,7 +73,7 @@ class Course:
         self.own, self.room, self.floor, self.times = own, room, floor, np.asarray(times, dtype=float)
         postures = stacked([key.posture for key in keys])
         moved = np.linalg.norm(np.diff(postures.ends, axis=0), axis=-1)
-        self.planted = moved < _PLANTED
+        self.planted = moved < PLANTED
         self.planted[:, list(held)] = False
         self.loose = ~self.planted
         # Legs swing by their ends: a quadruped's from where it has rolled to its chest.

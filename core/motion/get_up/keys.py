@@ -300,7 +300,7 @@ class Author:
         hands = (foot + 0.2 * arm, wide + 0.2 * arm, 0.6 * leg)
         arms = self.pair(hands, (-0.6, 1, -0.3), lambda s: self.hanging(s, 0, -60))
         # The hand that bore goes ahead low, beside the foot: on its way to the other one's height it would swing out.
-        low = (foot - 0.05 * arm, -wide - 0.12 * arm, 0.36 * leg)
+        low = (foot - 0.05 * arm, -wide - 0.22 * arm, 0.36 * leg)
         arms[1] = (low, (-1, -0.5, 0.2), self.hanging(-1, 0, -25))
         legs = [(end, (1, 0.3 * s, 0.4), delta) for (end, _pole, delta), s in zip(legs, (1, -1), strict=True)]
         keys.append(self.key("squat", 0.85, (foot - 0.3 * leg, 0, 0.6 * leg), (3, 46, 14), legs, arms))

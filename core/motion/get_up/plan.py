@@ -20,7 +20,7 @@ from ...ragdoll.recovery.states import HEIGHT
 from ...ragdoll.recovery.transitions import STEP, Reroot, Trunk, heading, smooth_step
 from ..biped import Biped, Posture, X, Y, Z, dot, stacked, unit
 from ..stack import LocalPose
-from .course import Course, mean_around
+from .course import PLANTED, Course, mean_around
 from .keys import Author, Clearances, Floor, Key, Surface
 
 PRONE, SUPINE, CHEST = "PRONE", "SUPINE", "CHEST"
@@ -38,6 +38,7 @@ _LOW, _SEATED = 0.15, 0.32  # of the height: an end below it stands on something
 _DOWN, _UP = 0.2, 0.25  # of the height: that far a limb is planted lower or higher than the ground at the hips
 _RAISED = 0.2  # of the height: by what trunk, feet and hands are kept off the floor
 _FOLDED = 0.45  # of the leg: nearer to its hip no foot is raised
+_LEAST = 0.1  # [s] between two keys that are moved by hand
 SHORTEST = 3.0  # [s] from lying to standing
 HOLD, RESTS = 0.35, ("half kneel", "sit", "front")  # [s] for which one who is hurt rests, and where
 
@@ -60,6 +61,16 @@ class Plan:
 
 
 @dataclass(frozen=True)
+class Moved:
+    """A key posture that was changed by hand."""
+
+    key: int  # which, the pose that one lies in being 0
+    part: int  # what of it is elsewhere: 0 the hips, 1 to 4 the limbs' ends in the order of `LEGS` and `ARMS`
+    offset: tuple  # by how much [3], [m], plan frame
+    seconds: float  # by how much later it comes
+
+
+@dataclass(frozen=True)
 class Manner:
     """How one gets up."""
 
@@ -67,6 +78,7 @@ class Manner:
     side: str = AUTOMATIC  # of the foot that comes forward first
     seed: int = 0  # of variations in rhythm and side; 0: none
     held: tuple = ()  # arms (2 left, 3 right) whose hand holds something and is not laid on the floor
+    moved: tuple = ()  # by hand (`Moved`)
 
 
 def plan(own: Biped, surface, lying, floor, animated, world, *, fps, gravity, manner=Manner(), ranges=None) -> Plan:
@@ -107,6 +119,8 @@ def plan(own: Biped, surface, lying, floor, animated, world, *, fps, gravity, ma
     written = [_mirrored(key) if right else key for key in written]
     stands = animated(tempo * float(rhythm @ [*(key.seconds for key in written), 0.65, 0.55]))
     written, place = _chosen(own, surface, room, written, lain.hip, heading(trunk), floor, stands, manner.held, right)
+    written = _by_hand(written, manner.moved, q.conjugate(place[3]), tempo * rhythm)
+    place = (_mirrored(written[-1]) if right else written[-1]).posture, *place[1:]
     risen, origin, local, turn, _right = place
 
     def course(stands, times=None):
@@ -132,6 +146,26 @@ def plan(own: Biped, surface, lying, floor, animated, world, *, fps, gravity, ma
     move = _move_in_world(own, world, way, shift)
     poses = _local_poses(own, deltas, places, animated(frames / fps), move, world, share)
     return Plan(strategy, tuple(key.name for key in keys), times, poses, move, found.planted, tempo)
+
+
+def _by_hand(written: list, moved: tuple, turn, rhythm) -> list:
+    """Keys with what was moved by hand; limbs that stand are moved at all keys where they stand so.
+
+    Args:
+        turn: from the plan frame to the keys' own [4]. rhythm: by how much longer their seconds are [k].
+    """
+    found = list(written)
+    for own in (own for own in moved if 0 < own.key <= len(written)):
+        i, way, limb = own.key - 1, q.rotate(turn, np.array(own.offset, dtype=float)), own.part - 1
+        found[i] = replace(found[i], seconds=max(found[i].seconds + own.seconds / rhythm[i], _LEAST))
+        for j, key in enumerate(found):
+            at, posture = written[j].posture.ends[limb] - written[i].posture.ends[limb], key.posture
+            if limb < 0 and i == j:
+                found[j] = replace(key, posture=replace(posture, hip=posture.hip + way))
+            elif limb >= 0 and np.linalg.norm(at) < PLANTED:
+                ends = posture.ends + way * (np.arange(4) == limb)[:, None]
+                found[j] = replace(key, posture=replace(posture, ends=ends))
+    return found
 
 
 def _raised(own: Biped, surface: Surface, found: Course, floor: Floor, seconds, reach: int) -> np.ndarray:

@@ -45,8 +45,8 @@ class Parameter:
     def check(self, owner: str, value: float) -> None:
         """Raises RagdollError, naming the owner and the value, where a value is out of range or not a number."""
         if not self.lowest <= value <= self.highest:  # NaN too
-            bounds = f"{self.lowest:g} to {self.highest:g} {self.unit}".rstrip()
-            raise RagdollError(f"{owner}: the {self.called} must be {bounds}, got {value:g}")
+            low, high, unit = self.lowest, self.highest, f" {self.unit}" if self.unit else ""
+            raise RagdollError(f"{owner}: the {self.called} must be {low:g} to {high:g}{unit}, got {value:g}")
 
 
 @dataclass(frozen=True)
