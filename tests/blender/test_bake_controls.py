@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from mathutils import Matrix
 
+import control_rigs
 import hitting
 import rigs
 from active_ragdoll.core.blender import bake
@@ -18,12 +19,6 @@ LAST = 24
 ARMS = ("arm.L", "forearm.L")
 
 
-def _copies(obj, bone: str, other: str):
-    constraint = obj.pose.bones[bone].constraints.new("COPY_TRANSFORMS")
-    constraint.target, constraint.subtarget = obj, other
-    return constraint
-
-
 def _controlled(scene, human=rigs.HUMAN, more=()):
     """A human below controls of its own bones' names; its left arm by IK while a property of the hips is 0."""
     table = dict(human) | dict(more)
@@ -35,15 +30,12 @@ def _controlled(scene, human=rigs.HUMAN, more=()):
         table[f"DEF-{name}"] = (head, tail, parent and f"DEF-{parent}")
     obj = rigs.armature(scene, table)
     for name in human:
-        _copies(obj, f"DEF-{name}", name)
-    solver = obj.pose.bones["IK forearm.L"].constraints.new("IK")
-    solver.target, solver.subtarget, solver.chain_count = obj, "hand", 2
+        control_rigs.constraint(obj, f"DEF-{name}", "COPY_TRANSFORMS", name)
+    control_rigs.constraint(obj, "IK forearm.L", "IK", "hand", chain_count=2)
     obj.pose.bones["hips"]["fk"] = 0.0
     for name in ARMS:
-        driver = _copies(obj, f"DEF-{name}", f"IK {name}").driver_add("influence").driver
-        driver.expression, variable = "1 - x", driver.variables.new()
-        variable.name, variable.targets[0].id = "x", obj
-        variable.targets[0].data_path = 'pose.bones["hips"]["fk"]'
+        copied = control_rigs.constraint(obj, f"DEF-{name}", "COPY_TRANSFORMS", f"IK {name}")
+        control_rigs.drive(obj, copied, 'pose.bones["hips"]["fk"]', "1 - x")
     rigs.swing(obj, 1, LAST)
     rigs.set_range(scene, 1, LAST)
     return obj
@@ -133,36 +125,24 @@ def test_what_the_rig_has_the_other_way_round_is_turned_and_spoils_nothing(fresh
 
 
 def test_what_a_tweak_bends_is_foreseen_where_the_bone_has_turned(fresh_scene):
-    tail = ((0, 0, 1.5), (0, 0.2, 1.5), (0, 0.4, 1.5), (0, 0.6, 1.5))
-    bones = {f"tail{i}": (tail[i], tail[i + 1], f"tail{i - 1}" if i else None) for i in range(3)}
-    controls_of_tail = {"first": (*tail[:2], None), "tweak": (*tail[1:3], None), "last": (*tail[2:], "first")}
-    obj = rigs.armature(fresh_scene, {**controls_of_tail, **bones}, "Tail")
-    for bone, control in zip(bones, ("first", "tweak", "last"), strict=True):
-        obj.pose.bones[control].custom_shape = bpy.data.objects.new("Shape", None)
-        for kind, other in (
-            (("COPY_LOCATION", control), ("COPY_ROTATION", control))
-            if bone != "tail1"
-            else (
-                ("COPY_LOCATION", control),
-                ("DAMPED_TRACK", "last"),
-            )
-        ):
-            constraint = obj.pose.bones[bone].constraints.new(kind)
-            constraint.target, constraint.subtarget = obj, other
-    obj.pose.bones["tweak"].lock_rotation = (True, True, True)
-    build.build(obj, fresh_scene, np.array([bone.name in bones for bone in obj.data.bones]))
-    rig = controls.Controls(obj, list(bones), [-1, 0, 1])
+    places = [(0, y, 1.5) for y in (0, 0.2, 0.4, 0.6)]
+    tail = {f"tail{i}": (*places[i : i + 2], "tail0" if i else None) for i in range(3)}
+    obj = rigs.armature(fresh_scene, tail | {"tweak": (*places[1:3], None)}, "Tail")
+    for kind, other in (("COPY_LOCATION", "tweak"), ("DAMPED_TRACK", "tail2")):
+        control_rigs.constraint(obj, "tail1", kind, other)
+    tweak = obj.pose.bones["tweak"]
+    tweak.custom_shape, tweak.lock_rotation = bpy.data.objects.new("Shape", None), (True, True, True)
+    build.build(obj, fresh_scene, np.array([bone.name in tail for bone in obj.data.bones]))
+    rig = controls.Controls(obj, list(tail), [-1, 0, 1])
     tweak = next(owner for owner in rig.owners if owner.name == "tweak")
-    rig.copy.pose.bones["first"].matrix_basis = Matrix.Rotation(1.2, 4, "X")
-    before = rig.shown()
-    expected, bent = rig._jacobian(before, [tweak])[6:9, 3:], []
+    rig.copy.pose.bones["tail0"].matrix_basis = Matrix.Rotation(1.2, 4, "X")
+    before, bent = rig.shown(), []
     for shift in np.eye(3) * 1e-3:
         rig.copy.pose.bones["tweak"].location = shift
-        turned = controls.turns_between(rig.shown(), before)[rig.rows[1]]
-        bent.append(rig._weights_in(before)[1] @ turned / 1e-3 * tweak.unit)
-    longer = np.linalg.norm(np.subtract(*before[rig.rows[:0:-1], :3, 3])) / tweak.unit
+        bent.append(rig._weights_in(before)[1] @ controls.turns_between(rig.shown(), before)[rig.rows[1]])
+    length = np.linalg.norm(np.subtract(*before[rig.rows[:0:-1], :3, 3]))
     rig.remove()
-    assert np.transpose(bent) * longer == pytest.approx(expected, abs=0.02)
+    assert np.transpose(bent) * length / 1e-3 == pytest.approx(rig._jacobian(before, [tweak])[6:9, 3:], abs=0.02)
 
 
 def test_a_character_without_bones_that_lead_is_refused(fresh_scene):
