@@ -44,11 +44,8 @@ def shot(scene):
 
 def _unsized(matrix):
     """A matrix [4, 4] whose axes are of length 1 and at right angles, with its own direction of y."""
-    result, (x, y, _z) = matrix.copy(), matrix[:3, :3].T
-    along = y / np.linalg.norm(y)
-    aside = x - along * (x @ along)
-    aside /= np.linalg.norm(aside)
-    result[:3, :3] = np.transpose([aside, along, np.cross(aside, along)])
+    result, (axes, sizes) = matrix.copy(), np.linalg.qr(matrix[:3, [1, 0, 2]])
+    result[:3, :3] = (axes * np.sign(np.diag(sizes)))[:, [1, 0, 2]]
     return result
 
 

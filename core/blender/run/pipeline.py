@@ -145,7 +145,8 @@ def step(run: Run, scene) -> None:
         run.weighed = run.weights()
         run.reach = merged([(mask, law.reach(run.weighed[0], seconds)) for law, mask in drives.in_use(run.drive)])
         run.reach_trace = 1.0 + 2.0 * np.cos(run.reach)
-    reachable = servo.within_reach(run.body, run.wanted, run.reach, run.reach_trace)
+    joined = servo.in_joints(run.wanted, run.parents, run.pivots, run.slack, run.kinematic)
+    reachable = servo.within_reach(run.body, joined, run.reach, run.reach_trace)
     run.command = servo.lag_compensated(run.command, reachable, substeps)
     run.command[run.waiting] = run.body[run.waiting]
     write.place(run, "targets", run.command)

@@ -20,6 +20,7 @@ from ..runtime import STATE
 from ..settings import at_frame, declare
 from ..settings.bone import ActiveRagdollBone, DriveFactors
 
+SLACK = 1e-3  # heights that the animation may have bodies off their joints before it counts as stretching
 FASTEST = 2000.0  # [m/s per metre of height]: beyond it something has come apart
 MASKS = ("switched_off", "awake", "struck", "waiting")  # that effects state, see `Effect`
 FALLING = 100.0  # [m/s] the tiniest thing comes to by falling: a character of 5 cm and less is given that
@@ -210,6 +211,14 @@ class Run:
         # Linear and angular, as the bodies' settings say [m, 2].
         self.own_damping = np.array([(body.linear_damping, body.angular_damping) for body in bodies])
         self.offsets = np.concatenate([c.offsets for c in self.characters])  # bone frame to body frame [m, 4, 4]
+        of_each = [(built.parents_of(c.obj.active_ragdoll.parts), c.rows.start) for c in self.characters]
+        self.parents = np.concatenate([np.where(rows < 0, -1, rows + begin) for rows, begin in of_each])  # [m], or -1
+        bind, heads = np.array([part.bind for part in parts]), np.linalg.inv(self.offsets)[:, :, 3]
+        in_parents = np.einsum("mij,mj->mi", np.linalg.inv(bind[self.parents]) @ bind, heads)
+        self.pivots = np.array([heads, in_parents])  # of the joints in the bodies and in their parents [2, m, 4]
+        self.slack = np.repeat(
+            [SLACK * c.height for c in self.characters], counts
+        )  # of joints in the animation [m] [m]
         farthest = [[max(FASTEST * character.height, FALLING) / 24.0] for character in self.characters]
         self.farthest = np.repeat(farthest, counts, axis=0)  # how far a body may move in a frame along an axis [m, 1]
         self.surely_near = float(self.farthest.min()) ** 2  # squared way that is none too far for any body [m^2]

@@ -24,7 +24,7 @@ MOTORS = tuple(itertools.permutations(range(3), 2))  # (x, z) axes of the six mo
 _X = np.array([x for x, _z in MOTORS])
 _Z = np.array([z for _x, z in MOTORS])
 _TRIPLES = np.array(list(itertools.combinations(range(len(MOTORS)), 3)))
-FLAT = 1e-3  # less: three motors' axes as good as lie in one plane
+FLAT = 1e-9  # of a unit axis: what keeps three motors' axes in one plane, or fewer of them, from being divided by
 SKEWED = 0.5  # determinant of three motors' axes: 1 at right angles, 0 where they lie in one plane
 
 
@@ -79,20 +79,10 @@ def shares(axes_of, on, torque):
     Their axes may be skewed: the shares solve the sum of share times axis for the torque, by least squares where a
     joint has fewer than three motors.
     """
-    found = np.einsum("kmj,kj->km", axes_of, torque)  # right for a single motor
-    # Three that do not lie in a plane say it exactly, which takes a twentieth of the time.
-    three = np.flatnonzero(on.sum(axis=1) == 3)
-    columns = axes_of[three][on[three]].reshape(-1, 3, 3).swapaxes(1, 2)
-    apart = np.abs(np.linalg.det(columns)) > FLAT
-    exact, solved = np.zeros_like(on), np.linalg.solve(columns[apart], torque[three[apart], :, None])
-    exact[three[apart]] = on[three[apart]]
-    found[exact] = solved.ravel()
-    rest = on.sum(axis=1) > 1
-    rest[three[apart]] = False
-    if rest.any():
-        columns = np.where(on[rest, :, None], axes_of[rest], 0.0)
-        found[rest] = np.einsum("kim,ki->km", np.linalg.pinv(columns), torque[rest])
-    return np.where(on, np.abs(found), 0.0)
+    columns = np.where(on[..., None], axes_of, 0.0)
+    # The normal equations take a tenth of the time of a pseudo-inverse.
+    normal = columns.swapaxes(-1, -2) @ columns + FLAT * np.eye(3)
+    return np.abs(columns @ np.linalg.solve(normal, torque[..., None]))[..., 0]
 
 
 # ---- what joints carry ----------------------------------------------------------------------------------------------

@@ -168,6 +168,30 @@ def reach(weights, seconds):
     return np.where(weights > 0.0, angles, np.pi)  # a limp body has no servo to spare
 
 
+def in_joints(wanted, parents, pivots, slack, placed):
+    """Wanted places [m, 4, 4] with bodies no further from their parents than joints let them be; rotations are kept.
+
+    Where the animation stretches bones, the drives of what cannot follow would pull at all that it hangs on.
+
+    Args:
+        parents: rows [m], before those of their children, -1 at roots.
+        pivots: of the joints in the bodies and in their parents [2, m, 4], homogeneous.
+        slack: how far those may be apart [m] [m]. placed: mask of the bodies that nothing drives [m].
+    """
+    gaps = (np.einsum("mij,mj->mi", wanted[parents], pivots[1]) - np.einsum("mij,mj->mi", wanted, pivots[0]))[:, :3]
+    apart = np.linalg.norm(gaps, axis=1)
+    held = (parents >= 0) & ~placed
+    far = held & (apart > slack)
+    if not far.any():
+        return wanted
+    shifts = gaps * (far * (1.0 - slack / np.maximum(apart, 1e-12)))[:, None]
+    for row in np.flatnonzero(held):
+        shifts[row] += shifts[parents[row]]
+    result = wanted.copy()
+    result[:, :3, 3] += shifts
+    return result
+
+
 def within_reach(body, target, farthest, trace):
     """Targets [m, 4, 4] turned towards the bodies, on the shortest arc, where they are more than `farthest` ahead.
 
