@@ -65,23 +65,15 @@ def make(name: str):
         bones = {f"{prefix}{bone}" for bone in control_rigs.BENT}
         build.build(obj, scene, np.array([bone.name in bones for bone in obj.data.bones]))
     else:
-        obj = generated(scene, name)
+        obj = generate_rigify(rigs.metarig(scene, METARIGS[name]))
         build.build(obj, scene, "MAIN")
     return scene, obj
-
-
-def generated(scene, name: str):
-    """A rig made by Rigify."""
-    metarig = rigs.metarig(scene, METARIGS[name])
-    obj = generate_rigify(metarig)
-    bpy.data.objects.remove(metarig)
-    return obj
 
 
 def snapping(name: str) -> float:
     """Seconds that a generated rig's own operators take to snap its IK to its FK over 250 frames."""
     scene = rigs.empty_file()
-    obj = generated(scene, name)
+    obj = generate_rigify(rigs.metarig(scene, METARIGS[name]))
     found = r"operator\('pose\.(rigify_limb_ik2fk_bake_\w+)'.*\n((?: +props\.\w+ = .*\n)+)"
     calls = set(re.findall(found, "".join(text.as_string() for text in bpy.data.texts)))
     calls = [(operator, dict(re.findall(r"props\.(\w+) = '(.*)'", settings))) for operator, settings in calls]
@@ -171,10 +163,8 @@ def of_limbs(led: controls.Controls, shown: list, wanted: list, case: str) -> di
             if np.arccos(np.clip(a @ b / np.linalg.norm(a) / np.linalg.norm(b), -1.0, 1.0)) > BENT:
                 line = limbs._bend(limb, goal)
                 angles.append(abs(ik_limbs._angle(line[0], limbs._bend(limb, now)[0], line[1])))
-    planes = np.array([(0.0, angle, 0.0) for angle in angles or [0.0]])
-    return {f"{case} {name}": summary(off[:, some]) for name, some in bodies.items() if some} | {
-        "planes": summary(planes)
-    }
+    planes = {"planes": summary(np.array([(0.0, angle, 0.0) for angle in angles or [0.0]]))}
+    return planes | {f"{case} {name}": summary(off[:, some]) for name, some in bodies.items() if some}
 
 
 def fallen(scene, obj, frames: int):
