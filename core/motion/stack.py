@@ -122,7 +122,10 @@ def vector_of(values, entry: str, what: str) -> tuple:
 
 def weight_of(weight, entry: str) -> float:
     """A weight, clamped to 0..1. Raises RagdollError, naming the entry, when it is not a number."""
-    return min(1.0, max(0.0, *vector_of([weight], entry, "weight")))
+    weight = float(weight)
+    if not math.isfinite(weight):
+        raise RagdollError(f"{entry}: the weight is not a number")
+    return min(1.0, max(0.0, weight))
 
 
 def vector_to_model(vector_ws, world) -> np.ndarray:

@@ -116,8 +116,11 @@ def test_odd_ranges(scene, first, last):
     rigs.swing(obj, first, last)
     build.build(obj, scene)
     simulate.use_range(scene, first, last)
+    other = bpy.data.scenes.new("Other")
+    other.frame_set(-10)
     poses = {frame: rigs.pose(obj) for frame in simulate.frames(scene)}
     assert sorted(poses) == list(range(first, last + 1))
+    assert other.frame_current == -10
     rigs.check_shown(scene, obj, poses, (last, first, (first + last) // 2), 1e-5)
 
 

@@ -12,7 +12,7 @@ WINDOW = os.environ.get("BLENDER_WINDOW", "")
 
 @pytest.mark.skipif(not WINDOW, reason="BLENDER_WINDOW is not set: no Blender that can open a window")
 @pytest.mark.parametrize(
-    ("script", "cycles"), [("undo_in_window.py", 18), ("playing_in_window.py", 90), ("first_minutes_in_window.py", 10)]
+    ("script", "cycles"), [("undo_in_window.py", 18), ("playing_in_window.py", 93), ("first_minutes_in_window.py", 10)]
 )
 def test_undo_redo_and_edits_hold_in_a_window(tmp_path, run, script, cycles):
     environment = {**os.environ, "PROFILE": str(tmp_path), "TMO": "600", "GEOM": "1200x900"}

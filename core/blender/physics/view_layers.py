@@ -96,9 +96,10 @@ def stand_at(scene, frame: int) -> None:
     """
     preferences = bpy.context.preferences.edit
     before = preferences.use_negative_frames
-    if frame < 0 and not before:
+    frames = [frame if each == scene else each.frame_current for each in bpy.data.scenes]
+    if min(frames) < 0 and not before:
         preferences.use_negative_frames = True
-    bpy.data.scenes.foreach_set("frame_current", [frame if s == scene else s.frame_current for s in bpy.data.scenes])
+    bpy.data.scenes.foreach_set("frame_current", frames)
     if preferences.use_negative_frames != before:
         preferences.use_negative_frames = before
 
