@@ -257,7 +257,8 @@ def _swinging(body: Body, state: State, stride: Stride, seconds: float) -> State
     own, heading = stride.pressure, stride.heading
     borne = [ankle for ankle, stands in zip(stride.ankles, stride.stands, strict=True) if stands]
     borne = bearing(body, borne, own, heading)
-    settles = any(foot.own == SETTLE for foot in state.feet)
+    # Who only walks back keeps over his feet: nothing has pushed him that a pendulum would have to catch.
+    settles = math.isinf(state.clock) or any(foot.own == SETTLE for foot in state.feet)
     goal = 0.5 * sum(foot.swing[1] if foot.swing else foot.offset for foot in state.feet)
     count = max(1, math.ceil(40.0 * seconds / body.time))
     dt, hip, speed, lean, arms = seconds / count, state.hip, state.speed, state.lean, state.arms

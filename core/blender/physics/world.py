@@ -338,8 +338,10 @@ def restore(scene) -> None:
 
 
 def clear(scene) -> None:
-    """Free all of Bullet's joints in a world that is about to be freed as a whole: made anew without bodies to join,
-    the world drops its joints in the right order."""
+    """Free all of Bullet's joints in a world that is about to be freed as a whole, where bodies may look at them later.
+
+    Made anew without bodies to join, the world drops its joints in the right order.
+    """
     if scene.rigidbody_world.constraints is None:
         return
 
