@@ -89,9 +89,11 @@ def test_a_plan_is_shown_again_when_scrubbed_and_from_its_record():
     assert found[:2] == (key, part) and np.abs(found[2] - stood - moved.offset).max() < 0.003
 
 
-def test_a_blend_takes_as_long_as_people_do():
+@pytest.mark.parametrize("way", ("BLEND", "ACTIONS"))
+def test_a_blend_takes_as_long_as_people_do_also_instead_of_an_action_of_another_skeleton(way):
     obj, scene, _first = prepared(OWN, 170)
-    obj.active_ragdoll.recovery.get_up = "BLEND"
+    group, foreign = obj.active_ragdoll.recovery, rigs.swinging_human(scene, 1, 171).animation_data.action
+    group.get_up, group.get_up_face_up = way, foreign
     shown, targets, states = knock_outs.run(scene, obj)
     assert knock_outs.course(states) == knock_outs.COURSE
     up, done = knock_outs.first(states, "RECOVERING"), knock_outs.first(states, "BLENDING")
@@ -103,14 +105,12 @@ def test_a_blend_takes_as_long_as_people_do():
 @pytest.mark.parametrize("rise", (0.0, 0.5, -0.5))
 def test_hit_or_on_a_floor_that_moves_while_it_gets_up_it_falls_again_and_plans_anew(rise):
     obj, scene, _first = prepared(OWN, 329, events={9: "LIMP"} | ({} if rise else {110: "LIMP"}))
-    (floor := scene.objects["Floor"]).rigid_body.kinematic = True
-    x, y, z = floor.location
-    rigs.key_locations(floor, {1: (x, y, z), 105: (x, y, z), 130: (x, y, z + rise)})
+    scene.objects["Floor"].rigid_body.kinematic = True
+    rigs.key(scene.objects["Floor"], "delta_location", {105: (0.0, 0.0, 0.0), 125: (0.0, 0.0, rise)})
     shown, _targets, states = knock_outs.run(scene, obj)
     assert states[106] == "RECOVERING" and {states[frame] for frame in range(111, 120)} & {"LIMP", "SETTLING"}
     assert ("the floor under it moves" in str(STATE.warnings)) == bool(rise)
-    plans = [p for p in records.record_of(obj, 300).passages if p.planned is not None]
-    assert len(plans) == 2 and states[330] == "ANIMATED"
+    assert sum(p.planned is not None for p in records.record_of(obj, 330).passages) == 2 and states[330] == "ANIMATED"
     (low, high), (lain, _), (stood, top) = ((z.min(), z.max()) for z in (shown[f][:, 2, 3] for f in (1, 150, 330)))
     assert [lain, stood] == pytest.approx([low + rise] * 2, abs=0.1) and top > 0.9 * max(high, 1.0) + rise
 

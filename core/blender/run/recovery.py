@@ -275,9 +275,9 @@ class Recovery:
             if self.get_up == effect_settings.BLEND:
                 names = ["", ""]
             action = self.landmarks.action(place @ shown[0], *names)
-            own = action or self.get_up not in (effect_settings.AUTOMATIC, effect_settings.BLEND)
+            own = not action and self.get_up not in (effect_settings.AUTOMATIC, effect_settings.BLEND)
             least = 0.0 if own else SHORTEST * self.manner.pace * tone.pace(self.character.height, world.pull(scene))
-            self._go_on(frame, scene, shown, action, least=least)
+            self._go_on(frame, scene, shown, action, least=least)  # also for an action that cannot be played
         if self._carrying is not None:  # what was left of this step has counted as of an ordinary rise
             self.state = replace(self.state, progress=0.0)
 
@@ -327,6 +327,7 @@ class Recovery:
                 STATE.messages[self.character.name] = str(error)
                 action = ""
         if action:
+            least = 0.0
             # There is no frame before the first, so continue the first step backwards.
             now, coming = clip.at(0.0), clip.at(1.0 / fps)
             back = quaternion.multiply(now.rotations, quaternion.conjugate(coming.rotations))
