@@ -31,7 +31,7 @@ STRETCHED = 0.985  # of a leg is as far as a foot is put from its hip joint
 AHEAD, BACK, OUT, IN, REACH = 0.80, 0.60, 0.65, 0.60, 0.70
 LOST = 0.95  # of the leg: with the capture point so far from the feet no step catches it
 DECIDED, FORESEEN = 0.3, 2.5  # [s] after a push when it is known whether steps will catch it; so far ahead
-SINKS = 0.42  # of gravity: how fast the hip begins to go down, and to stop, for feet that are far apart
+SINKS, RISES = 0.42, 0.3  # of gravity: how fast the hip begins to go down, and to stop, for feet that are far apart
 YIELDS = 0.25  # of a radian of the pendulum: how long a push takes from where it acts to the hip
 LATENCY, STEP, GATHER = 0.10, 0.32, 0.5  # [s] until a push is answered; of steps out of standing: to catch it, after it
 # Pace of a hurried gait; its share after a push from behind; until when, and until it is 1 again [s]
@@ -434,8 +434,8 @@ def _apart(body: Body, stride: Stride, feet: list, k: int) -> Foot:
 def _hip(body: Body, state: State, stride: Stride, seconds: float) -> State:
     """The hip goes as low as the legs need, and with the ground; the gait's phase goes on."""
     need = max(_need(body, state, stride, k) for k in (0, 1))
-    rate, most = _sprung(state.drop, need, 1.5 / body.time, 1.0, seconds)[1], SINKS * body.gravity * seconds
-    rate = state.drop[1] + clamped(rate - state.drop[1], -most, most)
+    rate, most = _sprung(state.drop, need, 1.5 / body.time, 1.0, seconds)[1], body.gravity * seconds
+    rate = state.drop[1] + clamped(rate - state.drop[1], -RISES * most, SINKS * most)
     drop = state.drop[0] + rate * seconds, rate
     rise = _sprung(state.rise, 0.5 * (state.feet[0].height + state.feet[1].height), 1.5 / body.time, 1.0, seconds)
     return state._replace(drop=drop, rise=rise, ahead=max(state.ahead + pace(body, state) - 1.0, 0.0))

@@ -21,27 +21,31 @@ for side in ".L", ".R":
 LIMBS = (("arm", "forearm", "hand"), ("thigh", "shin", "foot"))
 
 
-def _constraint(obj, bone: str, kind: str, target: str, **settings):
-    constraint = obj.pose.bones[bone].constraints.new(kind)
-    constraint.target, constraint.subtarget = obj, target
+def constraint(obj, bone: str, kind: str, target: str, **settings):
+    made = obj.pose.bones[bone].constraints.new(kind)
+    made.target, made.subtarget = obj, target
     for name, value in settings.items():
-        setattr(constraint, name, value)
-    return constraint
+        setattr(made, name, value)
+    return made
 
 
-def _drive(obj, constraint, path: str, expression: str) -> None:
+def drive(obj, constraint, path: str, expression: str) -> None:
     driver = constraint.driver_add("influence").driver
     driver.expression, variable = expression, driver.variables.new()
     variable.name, variable.targets[0].id, variable.targets[0].data_path = "x", obj, path
 
 
-def simple(scene, pole: bool = True, heels: bool = False) -> bpy.types.Object:
+def simple(scene, pole: bool = True, heels: bool = False, shoulders: bool = False) -> bpy.types.Object:
     """A skeleton whose own limbs are led by inverse kinematics, made by hand: no switch, with poles or without.
 
     With heels the controls of feet, which are long, are at their tips and only place them; heels there turn them.
     """
     table = dict(BENT)
     for side in ".L", ".R":
+        if shoulders:
+            arm, *others = (table.pop(f"{name}{side}") for name in LIMBS[0])
+            table[f"shoulder{side}"] = ((arm[0][0] / 6, 0.05, 1.35), arm[0], arm[2])
+            table |= zip((f"{name}{side}" for name in LIMBS[0]), ((*arm[:2], f"shoulder{side}"), *others))
         for _upper, lower, end in LIMBS:
             head, tail, parent = BENT[f"{end}{side}"]
             table[f"{end} IK{side}"] = (head, tail, None)
@@ -57,6 +61,8 @@ def simple(scene, pole: bool = True, heels: bool = False) -> bpy.types.Object:
                 table[f"{lower} pole{side}"] = ((x, y, z), (x, y, z + 0.1), None)
     obj = rigs.armature(scene, table, "Simple")
     for side in ".L", ".R":
+        if shoulders:
+            obj.pose.bones[f"shoulder{side}"].custom_shape = bpy.data.objects.new("Shape", None)
         for _upper, lower, end in LIMBS:
             target = f"{end} IK{side}"
             if heels and end == "foot":
@@ -64,11 +70,11 @@ def simple(scene, pole: bool = True, heels: bool = False) -> bpy.types.Object:
                 obj.pose.bones[f"heel{side}"].custom_shape = bpy.data.objects.new("Shape", None)
                 for name in (target, f"heel{side}"):
                     obj.pose.bones[name].lock_location = (True, True, True)
-            solver = _constraint(obj, f"{lower}{side}", "IK", target, chain_count=2)
+            solver = constraint(obj, f"{lower}{side}", "IK", target, chain_count=2)
             if pole:
                 solver.pole_target, solver.pole_subtarget = obj, f"{lower} pole{side}"
                 solver.pole_angle = _angle_at_rest(obj, solver)
-            _constraint(obj, f"{end}{side}", "COPY_ROTATION", target)
+            constraint(obj, f"{end}{side}", "COPY_ROTATION", target)
     return obj
 
 
@@ -108,17 +114,17 @@ def layered(scene, on_object: bool = False, stretch: float = 0.0, paws: bool = F
     for bone in obj.data.bones:
         bone.use_deform = bone.name.startswith("DEF-")
     for name in BENT:
-        _constraint(obj, f"DEF-{name}", "COPY_TRANSFORMS", name)
+        constraint(obj, f"DEF-{name}", "COPY_TRANSFORMS", name)
     holder, path = (obj, "") if on_object else (obj.pose.bones["hips"], 'pose.bones["hips"]')
     for side in ".L", ".R":
         for upper, lower, end in LIMBS:
             names = (end, "toe", 3) if paws and end == "foot" else (lower, end, 2)
-            solver = _constraint(obj, f"IK-{names[0]}{side}", "IK", f"IK-{names[1]}{side}", chain_count=names[2])
+            solver = constraint(obj, f"IK-{names[0]}{side}", "IK", f"IK-{names[1]}{side}", chain_count=names[2])
             solver.pole_target, solver.pole_subtarget = obj, f"POLE-{lower}{side}"
             solver.pole_angle = _angle_at_rest(obj, solver)
             holder[f"ik_{end}{side}"] = 0.0
             for name in (upper, lower, end):
                 obj.pose.bones[f"IK-{name}{side}"].ik_stretch = stretch if name != end else 0.0
-                copy = _constraint(obj, f"DEF-{name}{side}", "COPY_TRANSFORMS", f"IK-{name}{side}")
-                _drive(obj, copy, f'{path}["ik_{end}{side}"]', "x")
+                copy = constraint(obj, f"DEF-{name}{side}", "COPY_TRANSFORMS", f"IK-{name}{side}")
+                drive(obj, copy, f'{path}["ik_{end}{side}"]', "x")
     return obj

@@ -3,10 +3,13 @@
 import bpy
 import numpy as np
 import pytest
+from mathutils import Matrix
 
+import control_rigs
 import hitting
 import rigs
 from active_ragdoll.core.blender import bake
+from active_ragdoll.core.blender.bake import controls
 from active_ragdoll.core.blender.physics import build
 from animated import curves
 
@@ -14,12 +17,6 @@ pytestmark = pytest.mark.blender_version
 
 LAST = 24
 ARMS = ("arm.L", "forearm.L")
-
-
-def _copies(obj, bone: str, other: str):
-    constraint = obj.pose.bones[bone].constraints.new("COPY_TRANSFORMS")
-    constraint.target, constraint.subtarget = obj, other
-    return constraint
 
 
 def _controlled(scene, human=rigs.HUMAN, more=()):
@@ -33,15 +30,12 @@ def _controlled(scene, human=rigs.HUMAN, more=()):
         table[f"DEF-{name}"] = (head, tail, parent and f"DEF-{parent}")
     obj = rigs.armature(scene, table)
     for name in human:
-        _copies(obj, f"DEF-{name}", name)
-    solver = obj.pose.bones["IK forearm.L"].constraints.new("IK")
-    solver.target, solver.subtarget, solver.chain_count = obj, "hand", 2
+        control_rigs.constraint(obj, f"DEF-{name}", "COPY_TRANSFORMS", name)
+    control_rigs.constraint(obj, "IK forearm.L", "IK", "hand", chain_count=2)
     obj.pose.bones["hips"]["fk"] = 0.0
     for name in ARMS:
-        driver = _copies(obj, f"DEF-{name}", f"IK {name}").driver_add("influence").driver
-        driver.expression, variable = "1 - x", driver.variables.new()
-        variable.name, variable.targets[0].id = "x", obj
-        variable.targets[0].data_path = 'pose.bones["hips"]["fk"]'
+        copied = control_rigs.constraint(obj, f"DEF-{name}", "COPY_TRANSFORMS", f"IK {name}")
+        control_rigs.drive(obj, copied, 'pose.bones["hips"]["fk"]', "1 - x")
     rigs.swing(obj, 1, LAST)
     rigs.set_range(scene, 1, LAST)
     return obj
@@ -128,6 +122,27 @@ def test_what_the_rig_has_the_other_way_round_is_turned_and_spoils_nothing(fresh
     assert tail["worst_mm"] > 20.0 and tail["worst_deg"] < 2.0
     assert max(of_one["worst_mm"] for of_one in found.values()) < 12.0
     assert any("'DEF-tail' the other way round" in note for note in bake.notes_on(bake.controls_of(obj)))
+
+
+def test_what_a_tweak_bends_is_foreseen_where_the_bone_has_turned(fresh_scene):
+    places = [(0, y, 1.5) for y in (0, 0.2, 0.4, 0.6)]
+    tail = {f"tail{i}": (*places[i : i + 2], "tail0" if i else None) for i in range(3)}
+    obj = rigs.armature(fresh_scene, tail | {"tweak": (*places[1:3], None)}, "Tail")
+    for kind, other in (("COPY_LOCATION", "tweak"), ("DAMPED_TRACK", "tail2")):
+        control_rigs.constraint(obj, "tail1", kind, other)
+    tweak = obj.pose.bones["tweak"]
+    tweak.custom_shape, tweak.lock_rotation = bpy.data.objects.new("Shape", None), (True, True, True)
+    build.build(obj, fresh_scene, np.array([bone.name in tail for bone in obj.data.bones]))
+    rig = controls.Controls(obj, list(tail), [-1, 0, 1])
+    tweak = next(owner for owner in rig.owners if owner.name == "tweak")
+    rig.copy.pose.bones["tail0"].matrix_basis = Matrix.Rotation(1.2, 4, "X")
+    before, bent = rig.shown(), []
+    for shift in np.eye(3) * 1e-3:
+        rig.copy.pose.bones["tweak"].location = shift
+        bent.append(rig._weights_in(before)[1] @ controls.turns_between(rig.shown(), before)[rig.rows[1]])
+    length = np.linalg.norm(np.subtract(*before[rig.rows[:0:-1], :3, 3]))
+    rig.remove()
+    assert np.transpose(bent) * length / 1e-3 == pytest.approx(rig._jacobian(before, [tweak])[6:9, 3:], abs=0.02)
 
 
 def test_a_character_without_bones_that_lead_is_refused(fresh_scene):

@@ -36,7 +36,8 @@ def _shot(scene, make, weight: float = 1.0, by_fk: bool = False, **options):
             inward = bone.matrix_local.to_3x3().transposed() @ (obj.data.bones[upper].head_local - bone.head_local)
             shares = zip(frames, (0.1, 0.3, 0.15), strict=True)
             rigs.key(obj.pose.bones[name], "location", {frame: inward * share for frame, share in shares})
-    rigs.key(obj.pose.bones["spine"], "rotation_quaternion", {1: (1, 0, 0, 0), LAST: (1.0, 0.1, 0.1, 0.05)})
+    for name in {"spine", "shoulder.L", "shoulder.R"} & {bone.name for bone in obj.pose.bones}:
+        rigs.key(obj.pose.bones[name], "rotation_quaternion", {1: (1, 0, 0, 0), LAST: (1.0, 0.1, 0.1, 0.05)})
     rigs.set_range(scene, 1, LAST)
     bodies = [f"{prefix}{name}" for name in control_rigs.BENT]
     rigs.set_weights(obj, weight)
@@ -62,6 +63,7 @@ def _apart(scene, obj, names, before) -> tuple:
 MADE = {
     "poles": (control_rigs.simple, {}),
     "heels": (control_rigs.simple, {"heels": True}),
+    "shoulders": (control_rigs.simple, {"shoulders": True}),
     "no poles": (control_rigs.simple, {"pole": False}),
     "layered": (control_rigs.layered, {"on_object": True}),
     "stretch": (control_rigs.layered, {"stretch": 0.1, "by_fk": True}),
@@ -75,7 +77,7 @@ def test_ends_are_exact_and_the_middle_joints_where_they_were(fresh_scene, kind)
     before, held = _places(fresh_scene, obj, names), curves(obj.animation_data.action, obj)
     stretch = [bone.ik_stretch for bone in obj.pose.bones]
     bpy.ops.active_ragdoll.bake(to="CONTROLS", limbs="IK", exact_joints=True)
-    assert all(of_one["control"] for of_one in bake.controls_of(obj).values())
+    assert all(of_one["control"] and of_one["mean_mm"] < 0.1 for of_one in bake.controls_of(obj).values())
     ends, middle, turned = _apart(fresh_scene, obj, names, before)
     assert ends.max() < 1e-4 and turned.max() < 0.1 and middle.mean() < 1e-3 and middle.max() < 5e-3
     rig_own = [c for bone in obj.pose.bones for c in bone.constraints if not c.name.startswith("Active Ragdoll")]

@@ -100,13 +100,19 @@ def test_a_blend_takes_as_long_as_people_do():
         assert not motion_figures.beyond(figures(obj, way)[-1])
 
 
-def test_hit_while_it_gets_up_it_falls_again_and_plans_anew():
-    obj, scene, _first = prepared(OWN, 329, events={9: "LIMP", 110: "LIMP"})
+@pytest.mark.parametrize("rise", (0.0, 0.5, -0.5))
+def test_hit_or_on_a_floor_that_moves_while_it_gets_up_it_falls_again_and_plans_anew(rise):
+    obj, scene, _first = prepared(OWN, 329, events={9: "LIMP"} | ({} if rise else {110: "LIMP"}))
+    (floor := scene.objects["Floor"]).rigid_body.kinematic = True
+    x, y, z = floor.location
+    rigs.key_locations(floor, {1: (x, y, z), 105: (x, y, z), 130: (x, y, z + rise)})
     shown, _targets, states = knock_outs.run(scene, obj)
-    assert states[109] == "RECOVERING" and states[111] in ("LIMP", "SETTLING")
+    assert states[106] == "RECOVERING" and {states[frame] for frame in range(111, 120)} & {"LIMP", "SETTLING"}
+    assert ("the floor under it moves" in str(STATE.warnings)) == bool(rise)
     plans = [p for p in records.record_of(obj, 300).passages if p.planned is not None]
     assert len(plans) == 2 and states[330] == "ANIMATED"
-    assert shown[330][:, 2, 3].max() > 0.9 * max(shown[1][:, 2, 3].max(), 1.0)
+    (low, high), (lain, _), (stood, top) = ((z.min(), z.max()) for z in (shown[f][:, 2, 3] for f in (1, 150, 330)))
+    assert [lain, stood] == pytest.approx([low + rise] * 2, abs=0.1) and top > 0.9 * max(high, 1.0) + rise
 
 
 def test_what_is_below_and_above_is_told_also_from_within_a_solid(fresh_scene):
@@ -159,10 +165,13 @@ def test_against_a_wall_that_gravity_pulls_to_it_stays_down_until_it_pulls_to_th
     assert "stays down: gravity does not pull" in STATE.warnings[obj.name][0]
 
 
-def test_it_stays_down_where_it_is_told_to(scene):
+def test_it_stays_down_where_it_is_told_to_and_falls_on_where_there_is_no_floor(scene):
     obj = knock_outs.human(scene, 90, get_up="STAY_DOWN")
     _shown, _targets, states = knock_outs.run(scene, obj)
     assert states[90] == "SETTLING" and "RECOVERING" not in states.values()
+    scene.objects["Floor"].location.x = 99.0
+    knock_outs.run(scene, obj)
+    assert "falls on: there is no floor" in STATE.warnings[obj.name][0]
 
 
 @pytest.mark.parametrize("trouble", ("no floor", "no left hand"))

@@ -44,8 +44,7 @@ def phases(walked):
 def test_a_knock_out_takes_its_course():
     walked = run(Settings())
     assert phases(walked) == [ACTIVE, LIMP, SETTLING, RECOVERING, BLENDING, ANIMATED]
-    weight = [state.weight for state in walked]
-    blend = [state.physics_blend for state in walked]
+    weight, blend = zip(*((state.weight, state.physics_blend) for state in walked), strict=True)
     assert weight[24] == 0.0 and weight[23] == 1.0  # the frame of the hit
     assert walked[71].phase == SETTLING and walked[73].phase == RECOVERING  # a second of rest from 2 s on
     assert all(w == 0.0 for w in weight[24:72])
@@ -88,28 +87,18 @@ def test_the_distance_knocks_out_who_was_near_before():
     assert phases(run(Settings(switch_off=False), seconds=12.0, motion=carried_off))[-1] == ACTIVE
 
 
-@pytest.mark.parametrize(("least", "blow", "expected"), [(1.0, 1.01, LIMP), (1.0, 0.99, ACTIVE), (0.0, 9.0, ACTIVE)])
-def test_what_is_about_to_strike_as_hard_as_a_hit_knocks_out(least, blow, expected):
-    motion = replace(STILL, blow=blow, steps=True)
-    assert states.step(Settings(knock_out_speed=least), State(), motion, 0.0, 1 / 24, 24.0).phase == expected
-
-
 def test_times_do_not_depend_on_the_frame_rate():
     settings = Settings(rest_time=0.73, regain=1.7, blend_time=0.31)
     one, other = run(settings, 24), run(settings, 60)
     for sixth in range(48):
         a, b = one[sixth * 4], other[sixth * 10]
         if sixth not in (12,):  # who moves at 2 s was measured over frames of different length
-            assert a.phase == b.phase
-            assert a.values()[1:] == pytest.approx(b.values()[1:], abs=1e-9)
+            assert a.phase == b.phase and a.values()[1:] == pytest.approx(b.values()[1:], abs=1e-9)
 
 
 def test_a_long_push_is_no_blow():
     def push(total):
-        def motion(time, fps, _scale):
-            return replace(STILL, impulse=total / (2.0 * fps) if 1.0 <= time < 3.0 else 0.0)
-
-        return motion
+        return lambda time, fps, _scale: replace(STILL, impulse=total / (2.0 * fps) if 1.0 <= time < 3.0 else 0.0)
 
     for fps in (24, 60):
         assert LIMP not in phases(run(Settings(), fps, motion=push(200.0)))
@@ -183,13 +172,15 @@ def test_a_knock_out_in_the_middle_of_a_blend_comes_back_without_a_jump():
     assert (np.diff(blends) >= 0.0).all() and np.diff(blends).max() <= 1.0 / 48.0 + 1e-9 and blends[-1] == 1.0
 
 
-def test_who_steps_is_knocked_out_by_what_no_step_catches_not_by_the_hit():
-    for phase, hit, lost, expected in (
-        (ACTIVE, HARD, False, ACTIVE), (ANIMATED, HARD, False, ACTIVE), (ACTIVE, 0.0, True, LIMP),
-        (RECOVERING, HARD, False, LIMP),
+def test_who_steps_is_knocked_out_by_what_no_step_catches_or_strikes_hard_not_by_the_hit():
+    for least, phase, felt, expected in (
+        (1.0, ACTIVE, {"impulse": HARD}, ACTIVE), (1.0, ANIMATED, {"impulse": HARD}, ACTIVE),
+        (1.0, RECOVERING, {"impulse": HARD}, LIMP), (1.0, ACTIVE, {"lost": True}, LIMP),
+        (1.0, RECOVERING, {"lost": True}, LIMP), (1.0, ACTIVE, {"blow": 1.01}, LIMP),
+        (1.0, ACTIVE, {"blow": 0.99}, ACTIVE), (0.0, ACTIVE, {"blow": 9.0}, ACTIVE),
     ):  # fmt: skip
-        motion = replace(STILL, impulse=hit, lost=lost, steps=True)
-        assert states.step(Settings(), State(phase, progress=0.2), motion, 0.0, 1 / 24, 24.0).phase == expected
+        settings, motion = Settings(knock_out_speed=least), replace(STILL, steps=True, **felt)
+        assert states.step(settings, State(phase, progress=0.2), motion, 0.0, 1 / 24, 24.0).phase == expected
 
 
 @pytest.mark.parametrize("key", ["mean_speed", "pelvis_speed", "distance", "impulse"])

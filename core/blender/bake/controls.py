@@ -9,7 +9,7 @@ no owner can.
 The owners' rotations, and the places of those that carry roots, are found by damped Gauss-Newton steps from the frame
 before: the responses measured at rest are turned with the control, places follow along the chain of bodies, and a step
 counts only if what Blender then evaluates is nearer (Levenberg 1944). What each step does corrects the responses for
-the next (Broyden 1965).
+the next (Broyden 1965). What a shift bends is bent about axes that go with the bone, not with the control.
 """
 
 from dataclasses import dataclass, replace
@@ -33,7 +33,8 @@ TURN = 0.02  # of the trials at rest [rad]
 FOLLOWS, STAYS = 0.5, 0.4  # shares of a turn: from there a bone follows, up to there (a share of its twist) it does not
 FULLY = 0.9  # about its two best axes an owner turns its bone by this share
 HELPS = 0.05  # from there on a turn of a further control gives errors that no other gives
-LOOSE = 0.15, 0.03  # how much errors count about axes that an owner does not turn its body about: at first, at last
+LOOSE = 0.15, 0.3, 0.03  # what errors count about axes that owners do not turn: without tweaks, with them, at last
+FOUND = 0.002  # errors of a pose that controls can make
 DAMPING, LEAST_DAMPING = 0.1, 0.03
 FARTHEST = 0.6  # that a control turns in one step [rad]: the responses hold for small turns only
 TURNED_ROUND, LET_GO = 0.1, 0.01  # share of a pivot's distances from tail and head; of what places count then
@@ -239,19 +240,23 @@ class Controls:
     def _group(self) -> None:
         """Which ways of owners [k, 6] are solved together, by which of bodies [m, 6]: what limbs carry comes later.
 
-        In two stages, for each weight of what is loose: tweaks only bend what the others have turned; before that they
-        would fold it up.
+        In stages, each with a weight of what is loose: tweaks only bend what the others have turned; before that they
+        would fold it up. All twist is looked for with them as well, and let go only where that does not find the pose.
         """
-        owned, trunk = np.array([owner.body for owner in self.owners], dtype=int), self._trunk()
-        carried = ~trunk[:, 0]
-        later = carried & (self._paths_to[:, owned[carried[owned]]] > 0.0).any(axis=1)
-        groups = [(~carried[owned], trunk), (carried[owned], np.repeat(later[:, None], 6, axis=1))]
+        trunk, owned = self._trunk(), [owner.body for owner in self.owners]
+        moved = (
+            self._jacobian(self._rest, self.owners).reshape(len(self.rows), 6, len(owned), 6) * trunk[..., None, None]
+        )
+        first = np.abs(moved).max(axis=(0, 1, 3), initial=0.0) > HELPS
+        later = ~trunk[:, 0] & (self._paths_to[:, np.array(owned, dtype=int)[~first]] > 0.0).any(axis=1)
+        groups = [(first, trunk), (~first, np.repeat(later[:, None], 6, axis=1))]
         self.units = np.array([[1.0] * 3 + [owner.unit] * 3 for owner in self.owners]).reshape(-1, 6)
         self.tweaks = np.outer(self.units[:, 3] < self.height, [False] * 3 + [True] * 3) & (self.units > 0.0)
         self.groups = []
         for owners, bodies in [group for group in groups if group[1].any() or group[0].any()] or groups[:1]:
             ways = owners[:, None] & (self.units > 0.0)
-            self.groups.append(([ways & ~self.tweaks, ways], bodies))
+            stages = list(zip((ways & ~self.tweaks, ways, ways), LOOSE, strict=True))
+            self.groups.append((stages if (ways & self.tweaks).any() else stages[::2], bodies))
 
     def _trunk(self) -> np.ndarray:
         """Which turns and places of bodies [m, 6] come before inverse kinematics: those where limbs begin as well."""
@@ -456,7 +461,11 @@ class Controls:
         above = np.less(self.parents, 0)[:, None]
         by_parent = shifted[self.parents] + np.cross(turned[self.parents], self._from_parents(self._rest))
         axes = self._axes_of([owner], self._rest)[0, kind]
-        owner.turns[:, :, kind, axis] = turned @ axes
+        if kind:
+            own = _axes(self._rest[self.rows]).swapaxes(-1, -2)
+            owner.turns[:, :, 1] += (own @ turned[..., None]) * (own @ axes[:, axis])[:, None]
+        else:
+            owner.turns[:, :, 0, axis] = turned @ axes
         owner.arms[:, :, kind, axis] = (shifted - np.where(above, 0.0, by_parent)) @ axes
 
     def _from_parents(self, poses: np.ndarray) -> np.ndarray:
@@ -494,8 +503,14 @@ class Controls:
                 basis[:3, : 4 if placed else 3] = matrix[:3, : 4 if placed else 3]
                 bone.matrix_basis = Matrix(basis)
         for i, (stages, rows) in enumerate(self.groups):
-            for ways, self._loose in zip(stages, LOOSE, strict=True):
-                poses = self._settle(bones[: len(self.owners)], wanted[self.rows], ways, rows)
+            for j, (ways, self._loose) in enumerate(stages):
+                basis = [bone.matrix_basis.copy() for bone in bones]
+                poses, size = self._settle(bones[: len(self.owners)], wanted[self.rows], ways, rows)
+                if 0 < j < len(stages) - 1:
+                    if size < FOUND:
+                        break
+                    for bone, matrix in zip(bones, basis, strict=True):
+                        bone.matrix_basis = matrix
             if i == 0 and self.limbs.found:
                 poses = self.limbs.solve(poses, wanted)
         bodies = poses[self.rows]
@@ -503,8 +518,8 @@ class Controls:
         off = np.stack([turns, np.linalg.norm(wanted[self.rows, :3, 3] - bodies[:, :3, 3], axis=1)], axis=1)
         return np.array([bone.matrix_basis for bone in bones]), off
 
-    def _settle(self, bones: list, wanted: np.ndarray, ways: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Bring rows [m, 6] of bodies to wanted ones [m] by some ways of owners [k, 6]; the poses then [n, 4, 4]."""
+    def _settle(self, bones: list, wanted: np.ndarray, ways: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, float]:
+        """Bring rows [m, 6] of bodies to wanted ones [m] by ways of owners [k, 6]; the poses then, their error."""
         basis = np.array([bone.matrix_basis for bone in bones]).reshape(-1, 4, 4)
         poses, error = self._try(bones, basis, wanted)
         mask, damping, learnt, tweaks = np.outer(rows, ways), DAMPING, 0.0, self.tweaks.ravel()
@@ -528,7 +543,7 @@ class Controls:
                 break
         for bone, matrix in zip(bones, basis, strict=True):
             bone.matrix_basis = Matrix(matrix)
-        return poses
+        return poses, float(np.linalg.norm(error[rows]))
 
     def _try(self, bones, basis: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The evaluated poses [n, 4, 4] for basis matrices, and what they lack: weighted turns and shifts [m, 6]."""
@@ -553,10 +568,12 @@ class Controls:
     def _jacobian(self, poses: np.ndarray, owners: list) -> np.ndarray:
         """How the errors [m * 6] of bodies go down with turns and shifts in heights of owners [k * 6]."""
         m, k, axes = len(self.rows), len(owners), self._axes_of(owners, poses)
-        turns, shifts = (
-            np.einsum("ktij,kmjtl->miktl", axes, np.reshape(each, (k, m, 3, 2, 3))).reshape(m, 3, k, 6)
-            for each in ([owner.turns for owner in owners], [owner.arms for owner in owners])
-        )
+        responses = np.array([(owner.turns, owner.arms) for owner in owners]).reshape(k, 2, m, 3, 2, 3)
+        turns, shifts = np.einsum("ktij,krmjtl->rmiktl", axes, responses)
+        bodies = _axes(poses[self.rows])
+        bent = bodies @ responses[:, 0, :, :, 1] @ bodies.swapaxes(-1, -2) @ axes[:, None, 1]
+        turns[:, :, :, 1] = bent.transpose(1, 2, 0, 3)
+        turns, shifts = turns.reshape(m, 3, k, 6), shifts.reshape(m, 3, k, 6)
         arms = self._from_parents(poses)[..., None, None]
         shifts = np.tensordot(self._paths_to, shifts + np.cross(turns[self.parents], arms, axis=1), 1)
         turns = np.einsum("mij,mjkl->mikl", self._weights_in(poses), turns)

@@ -35,13 +35,13 @@ def met(solid, start, way) -> tuple | None:
     return np.array(solid.matrix_world @ place, dtype=float), abs(upright)
 
 
-def height(scene, found: list, place: complex, top: float, depth: float) -> float | None:
-    """Of the highest ground at a place between `top` and so much below [m]; None where there is none.
+def highest(scene, found, place: complex, top: float, depth: float) -> tuple | None:
+    """Height of the ground at a place, between `top` and so much below [m], and whose; None where there is none.
 
     Args:
         found: solids of the scene; those that physics moves are no ground.
     """
-    graph, heights = depsgraph_of(scene), []
+    graph, grounds = depsgraph_of(scene), []
     for solid in found:
         try:
             body = solid.rigid_body
@@ -51,8 +51,8 @@ def height(scene, found: list, place: complex, top: float, depth: float) -> floa
         except ReferenceError:  # it was deleted
             continue
         if hit is not None and hit[1] > STEEPEST:
-            heights.append(float(hit[0][2]))
-    return max(heights, default=None)
+            grounds.append((float(hit[0][2]), solid))
+    return max(grounds, key=lambda ground: ground[0], default=None)
 
 
 def relief(found: list, starts: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray]:

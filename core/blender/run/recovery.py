@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
+from mathutils import Vector
 
 from ... import pose as pose_space
 from ... import quaternion
@@ -40,6 +41,10 @@ DRAGGED = 0.6  # before that, while limbs are drawn in, which get caught on each
 DRAWN_IN, UPRIGHT = (0.3, 0.45), (0.85, 1.0)  # shares of the way up between which it rises to that, and to 1
 DOWN = -0.9  # of gravity: the vertical part of one that pulls to a floor
 JUMPED = 4.0  # times as far as in the frame before: that is no motion
+# Of the height: with hips so far off their way up, or a floor so far from where it was, it falls again; a floor that
+# moves by more in a frame is none to get up from
+ASTRAY, SHIFTED, MOVES = 0.1, 0.03, 1e-3
+DEEP, BOTTOM = 5.0, 1e3  # heights: who is as fast as after such a fall may fall for ever; where floors are looked for
 WAY_PARTS = [part for part, *_words in effect_settings.PARTS]
 KEPT = 2  # number of frames whose poses are kept for a passage to begin from
 TAKEN_AWAY = "its recovery was taken away in mid-shot"
@@ -70,6 +75,7 @@ class Recovery:
         pelvises = (i for i, part in enumerate(parts) if obj.pose.bones[part.bone].active_ragdoll.role == PELVIS)
         roots = [i for i, part in enumerate(parts) if not part.parent]
         self._pelvis_body = next(pelvises, max(roots, key=lambda i: parts[i].body.rigid_body.mass))
+        self._ground: tuple | None = None  # what it lies on, and where that was at the last frame of lying
         self.left = None, ()  # frame from which it walks back, and where it stands then; see `balance.Push`
         first, last = world.shot_range(scene)
         group = obj.active_ragdoll.recovery
@@ -166,6 +172,40 @@ class Recovery:
             self.state = replace(before, clock=0.0)
         except RagdollError as error:
             STATE.warn(self.character.name, f"'{self.character.name}' gets up in its animation's own place: {error}")
+        if self.state.phase in (states.LIMP, states.SETTLING):
+            self._look_below(run, scene, motion.pelvis_speed)
+
+    def _look_below(self, run, scene, speed: float) -> None:
+        """Note what it lies on; say that there is nothing where it falls at such a speed [m/s]."""
+        height, (x, y, z) = self.character.height, run.body[self.character.rows][self._pelvis_body, :3, 3]
+        fast = speed > math.sqrt(2.0 * DEEP * world.pull(scene) * height) > 0.0
+        if fast or self.state.phase == states.SETTLING:
+            solids, depth = run.effect("recoveries").solids, (BOTTOM if fast else 1.0) * height
+            found = ground.highest(scene, solids, complex(x, y), z, depth)
+            self._ground = found and (found[1], found[1].evaluated_get(run.graph).matrix_world.copy())
+            if fast and found is None:
+                STATE.warn(self.character.name, f"'{self.character.name}' falls on: there is no floor below it")
+
+    def _floor_moved(self, run) -> float:
+        """By how much what it lay on has moved since, below its hips [m]."""
+        if self._ground is None:
+            return 0.0
+        solid, before = self._ground
+        hips = Vector(run.body[self.character.rows][self._pelvis_body, :3, 3])
+        return (solid.evaluated_get(run.graph).matrix_world @ before.inverted_safe() @ hips - hips).length
+
+    def _is_astray(self, run) -> bool:
+        """Whether it cannot get up as it had begun to; says why."""
+        passage, row, height = self._carrying, self.character.rows.start + self._pelvis_body, self.character.height
+        why = ""
+        if passage is not None and self._floor_moved(run) > SHIFTED * height:
+            why = "the floor under it moves"
+        elif passage is not None and passage.planned is not None:
+            off = np.linalg.norm(run.body[row, :3, 3] - run.wanted[row, :3, 3])
+            why = "something keeps its hips off their way" if off > ASTRAY * height else ""
+        if why:
+            STATE.warn(self.character.name, f"'{self.character.name}' falls again while it gets up: {why}")
+        return bool(why)
 
     def _impulse(self, run, frame: int) -> float:
         """Sum of the magnitudes of the impulses on the character in the step to the next frame [N s]."""
@@ -198,14 +238,14 @@ class Recovery:
         return self.state.weight
 
     def _motion(self, run, scene, speeds: np.ndarray, impulse: float) -> states.Motion:
-        rows = self.character.rows
+        rows, recovers = self.character.rows, self.state.phase == states.RECOVERING
         distances = np.linalg.norm(run.body[rows, :3, 3] - run.wanted[rows, :3, 3], axis=1)
         return states.Motion(
             mean_speed=float(speeds[rows].mean()),
             pelvis_speed=float(speeds[rows][self._pelvis_body]),
             distance=float(distances.max()),
             impulse=impulse,
-            lost=balance.has_fallen(self.character.motion, run.frame),
+            lost=self._is_astray(run) if recovers else balance.has_fallen(self.character.motion, run.frame),
             steps=self.character.obj.active_ragdoll.balance.enabled,
             mass=self.character.mass,
             size=self.character.height,
@@ -227,6 +267,8 @@ class Recovery:
         own = get_up.is_planned(group) or self.get_up == effect_settings.BLEND
         if own and any(pull) and pull[2] > DOWN * math.hypot(*pull):  # it would be led into what it lies against
             raise NoRoom("gravity does not pull it to a floor")
+        if own and self._floor_moved(run) > MOVES * self.character.height:
+            raise NoRoom("the floor under it moves")
         names = [action.name if action else "" for action in (group.get_up_face_up, group.get_up_face_down)]
         planned = get_up.is_planned(group) and self.state.phase == states.RECOVERING
         if not (planned and self._plan(run, frame, scene, shown, place)):
@@ -353,7 +395,7 @@ class Recoveries(Effect):
 
     def __init__(self, run, scene) -> None:
         self.by_name: dict[str, Recovery] = {}
-        self._solids = {solid: [] for solid in ground.solids(scene)}  # and where they stood at the last frames
+        self.solids = {solid: [] for solid in ground.solids(scene)}  # and where they stood at the last frames
         for character in run.characters:
             settings = character.obj.active_ragdoll
             if settings.recovery.enabled and not settings.muted:
@@ -386,7 +428,7 @@ class Recoveries(Effect):
     def _movers(self, run) -> list:
         """The solids that move, but not those that only now jumped elsewhere."""
         found = []
-        for solid, places in self._solids.items():
+        for solid, places in self.solids.items():
             try:
                 own, body = solid.evaluated_get(run.graph), solid.rigid_body
             except ReferenceError:  # it was deleted

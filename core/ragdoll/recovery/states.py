@@ -65,7 +65,7 @@ class Motion:
     distance: float  # largest of any body from its target [m]
     impulse: float = 0.0  # sum of the sizes of the hits that act in the step to come [N s]
     blow: float = 0.0  # speed that what strikes it in the step to come gives the whole of it at least [m/s]
-    lost: bool = False  # it lost its balance, and no step can catch it
+    lost: bool = False  # it lost its balance, and no step can catch it; or it cannot get up as it had begun to
     steps: bool = False  # steps may catch hits: they alone do not knock it out
     mass: float = 70.0  # of all bodies [kg]
     size: float = HEIGHT  # height [m]
@@ -213,7 +213,7 @@ def struck(settings: Settings, state: State, motion: Motion) -> State:
     if state.phase == ACTIVE and most > 0.0:
         hard = hard or (state.armed and motion.distance >= most)
         state = replace(state, armed=state.armed or motion.distance < NEAR * most)
-    if hard or (motion.lost and state.phase in (ACTIVE, BLENDING)):
+    if hard or (motion.lost and state.phase in (ACTIVE, RECOVERING, BLENDING)):
         return replace(_entered(state, LIMP), woken=True)
     if hit and state.phase in (ANIMATED, BLENDING):
         return replace(_entered(state, ACTIVE), woken=True)

@@ -152,8 +152,8 @@ class Balance(Step):
 
         def rise(place: complex, other: complex) -> float:
             reach = top + 0.5 * leg, 1.5 * leg + body.ankle
-            heights = [ground.height(reader.scene, self._solids, at, *reach) for at in (place, other)]
-            return 0.0 if None in heights else heights[0] - heights[1]
+            found = [ground.highest(reader.scene, self._solids, at, *reach) for at in (place, other)]
+            return 0.0 if None in found else found[0][0] - found[1][0]
 
         home = own.return_steps if own.return_to_path == WALK_BACK else 0
         return balance.Manner(min(max(live.strength, 0.0), 1.0), home, rise)
