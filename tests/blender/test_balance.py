@@ -27,7 +27,6 @@ def prepare(scene, obj, first, last):
 def standing(scene, last=60):
     """The human, who stands still."""
     rigs.set_range(scene, 1, last)
-    scene.render.fps, scene.render.fps_base = rigs.FPS, 1.0
     obj = rigs.human(scene)
     prepare(scene, obj, 1, last)
     return obj
