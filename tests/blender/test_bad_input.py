@@ -22,8 +22,7 @@ def _refused(obj, scene, *words, bones="DEFORM"):
     for word in words:
         assert word in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert rigs.counts() == before
-    assert (scene.rigidbody_world is not None) == world
+    assert (rigs.counts(), scene.rigidbody_world is not None) == (before, world)
     if obj.pose:
         assert sum(len(b.constraints) for b in obj.pose.bones) == constraints
         assert not obj.active_ragdoll.is_ragdoll and obj.active_ragdoll.state == "NONE"
@@ -49,10 +48,8 @@ def test_what_is_no_character_of_the_scene_or_no_bones_of_one(fresh_scene):
         _refused(obj, fresh_scene, obj.name, word)
     with pytest.raises(RagdollError, match="armature"):
         build.build(None, fresh_scene)
-    other = bpy.data.scenes.new("Other Scene")
-    _refused(rigs.chain(fresh_scene, 2), other, "Chain", "Other Scene")
-
-    obj = bpy.data.objects["Chain"]
+    obj = rigs.chain(fresh_scene, 2)
+    _refused(obj, bpy.data.scenes.new("Other Scene"), "Chain", "Other Scene")
     _refused(obj, fresh_scene, "SOME", bones="SOME")
     rigs.select(obj, "")
     _refused(obj, fresh_scene, "Chain", "selected", bones="SELECTED")
@@ -119,8 +116,7 @@ def test_odd_ranges(scene, first, last):
     other = bpy.data.scenes.new("Other")
     other.frame_set(-10)
     poses = {frame: rigs.pose(obj) for frame in simulate.frames(scene)}
-    assert sorted(poses) == list(range(first, last + 1))
-    assert other.frame_current == -10
+    assert (sorted(poses), other.frame_current) == (list(range(first, last + 1)), -10)
     rigs.check_shown(scene, obj, poses, (last, first, (first + last) // 2), 1e-5)
 
 

@@ -29,7 +29,7 @@ def test_forbidden_imports_are_found(path, source, message):
 
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCS = sorted((ROOT / "docs").glob("*.md"))
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PLACES = ("", "core", "core/ragdoll", "core/blender", "tests/blender")  # that names are relative to
 
 
