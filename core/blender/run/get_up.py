@@ -132,7 +132,7 @@ def _floor(run, character, scene, own: Biped, hip: np.ndarray, place: np.ndarray
     if heights[count, count] > hip[2]:
         raise plan.NoRoom("something is right over its hips")
     if not near.any() or np.isneginf(heights[count, count]):
-        raise RagdollError("there is no floor under its hips")
+        raise plan.NoRoom("there is no floor under its hips")
     middle = heights[near][off[near].argmin()]
     there = near & (np.abs(heights - middle) < np.tan(plan.STEEPEST) * _SPREAD * own.height * 1.2)
     terms = np.concatenate([np.ones((*off.shape, 1)), ways + hip[:2]], axis=-1)
