@@ -35,8 +35,7 @@ FULLY = 0.9  # about its two best axes an owner turns its bone by this share
 HELPS = 0.05  # from there on a turn of a further control gives errors that no other gives
 LOOSE = 0.15, 0.3, 0.03  # what errors count about axes that owners do not turn: without tweaks, with them, at last
 FOUND = 0.002  # errors of a pose that controls can make
-DAMPING, LEAST_DAMPING = 0.1, 0.03
-FARTHEST = 0.6  # that a control turns in one step [rad]: the responses hold for small turns only
+DAMPING, LEAST_DAMPING, FARTHEST = 0.1, 0.03, 0.6  # turned in one step [rad]: the responses hold for small turns only
 TURNED_ROUND, LET_GO = 0.1, 0.01  # share of a pivot's distances from tail and head; of what places count then
 PLACE_WEIGHT = 6.0  # of a bone's place in heights against its rotation [rad]: twist cannot always be given
 STEPS, ENOUGH, EXACT = 40, 0.01, 1e-4  # most steps; gains that do not pay unless a turn is cut short; no error [rad]
@@ -136,12 +135,9 @@ class Controls:
     def _near_ends(self) -> list[str]:
         """Deforming bones next to the ends of limbs that inverse kinematics leads: what their controls may carry."""
         solved = [self.all[name] for name in self.leading(self.bones) if has_solver(self.copy.pose.bones[name])]
-        return [
-            bone.name
-            for bone in self.all
-            if bone.use_deform
-            and any((end.tail_local - bone.head_local).length < CARRIED * self.height for end in solved)
-        ]
+        tails, most = [bone.tail_local for bone in solved], CARRIED * self.height
+        deforming = (bone for bone in self.all if bone.use_deform)
+        return [bone.name for bone in deforming if any((tail - bone.head_local).length < most for tail in tails)]
 
     def _prune(self, names) -> None:
         """Remove what does not lead to bones of some names from the copy: the face of a human is half of its cost."""
@@ -244,10 +240,8 @@ class Controls:
         would fold it up. All twist is looked for with them as well, and let go only where that does not find the pose.
         """
         trunk, owned = self._trunk(), [owner.body for owner in self.owners]
-        moved = (
-            self._jacobian(self._rest, self.owners).reshape(len(self.rows), 6, len(owned), 6) * trunk[..., None, None]
-        )
-        first = np.abs(moved).max(axis=(0, 1, 3), initial=0.0) > HELPS
+        moved = self._jacobian(self._rest, self.owners).reshape(len(self.rows), 6, len(owned), 6)
+        first = np.abs(moved * trunk[..., None, None]).max(axis=(0, 1, 3), initial=0.0) > HELPS
         later = ~trunk[:, 0] & (self._paths_to[:, np.array(owned, dtype=int)[~first]] > 0.0).any(axis=1)
         groups = [(first, trunk), (~first, np.repeat(later[:, None], 6, axis=1))]
         self.units = np.array([[1.0] * 3 + [owner.unit] * 3 for owner in self.owners]).reshape(-1, 6)
@@ -313,7 +307,8 @@ class Controls:
 
         Only the first body that turns with a bone counts; a bone without a shape of its own is as if further away.
         """
-        vectors = {name: np.where(_free(self.copy.pose.bones[name]), (1.0, 0.7, 0.5), 0.0) for name in self._reach}
+        bones = self.copy.pose.bones
+        vectors = {name: np.where(bones[name].lock_rotation, 0.0, (1.0, 0.7, 0.5)) for name in self._reach}
         vectors = {name: vector * (TURN / np.linalg.norm(vector)) for name, vector in vectors.items() if vector.any()}
         found, self._effects = [], self._tried({name: _rotation(v) for name, v in vectors.items()})
         for name, (turns, shifts) in self._effects.items():
@@ -389,7 +384,7 @@ class Controls:
         led, trunk = self._led(), self._trunk()
         free, trunk = (rows.reshape(-1, 1) for rows in (trunk | ~led[:, None], trunk))
         taken, bones = taken | {owner.name for owner in self.owners}, self.copy.pose.bones
-        names = [n for n in self._effects if n not in taken and n in self.shaped and _free(bones[n]).all()]
+        names = [n for n in self._effects if n not in taken and n in self.shaped and not any(bones[n].lock_rotation)]
         self._turn(names)
         waiting = [self._measured(name, int(np.argmax(self._reach[name]))) for name in names]
         found = []
@@ -427,7 +422,7 @@ class Controls:
         new = [name for name in names if name not in self._turned]
         self._turned |= {name: {} for name in new}
         for axis in range(3):
-            free = [name for name in new if _free(self.copy.pose.bones[name])[axis]]
+            free = [name for name in new if not self.copy.pose.bones[name].lock_rotation[axis]]
             for name, moved in self._tried(dict.fromkeys(free, _rotation(np.eye(3)[axis] * TURN))).items():
                 self._turned[name][axis] = moved
 
@@ -441,9 +436,8 @@ class Controls:
     def _unmeasured(self, name: str, body: int) -> Owner:
         """An owner that does nothing."""
         row, parent = self.all.find(name), self.all[name].parent
-        return Owner(
-            name, row, self.all.find(parent.name) if parent else -1, body, *np.zeros((2, len(self.rows), 3, 2, 3))
-        )
+        above = self.all.find(parent.name) if parent else -1
+        return Owner(name, row, above, body, *np.zeros((2, len(self.rows), 3, 2, 3)))
 
     def _shifted(self, owner: Owner, unit: float) -> Owner:
         """An owner with its responses to shifts as well, in some unit; itself where it cannot be shifted."""
@@ -457,8 +451,7 @@ class Controls:
 
     def _respond(self, owner: Owner, kind: int, axis: int, moved: np.ndarray) -> None:
         """Note what bodies [2, m, 3] do for a turn (kind 0) or a shift (1) of an owner along an axis."""
-        turned, shifted = moved
-        above = np.less(self.parents, 0)[:, None]
+        (turned, shifted), roots = moved, np.less(self.parents, 0)[:, None]
         by_parent = shifted[self.parents] + np.cross(turned[self.parents], self._from_parents(self._rest))
         axes = self._axes_of([owner], self._rest)[0, kind]
         if kind:
@@ -466,7 +459,7 @@ class Controls:
             owner.turns[:, :, 1] += (own @ turned[..., None]) * (own @ axes[:, axis])[:, None]
         else:
             owner.turns[:, :, 0, axis] = turned @ axes
-        owner.arms[:, :, kind, axis] = (shifted - np.where(above, 0.0, by_parent)) @ axes
+        owner.arms[:, :, kind, axis] = (shifted - np.where(roots, 0.0, by_parent)) @ axes
 
     def _from_parents(self, poses: np.ndarray) -> np.ndarray:
         """From the heads of bodies' parents to theirs [m, 3]."""
@@ -586,11 +579,6 @@ def _step(jacobian: np.ndarray, error: np.ndarray, damping: float) -> np.ndarray
     squares[np.diag_indices(len(squares))] += damping**2
     step = np.linalg.solve(squares, jacobian.T @ error)
     return step * min(1.0, FARTHEST / max(np.abs(step.reshape(-1, 6)[:, :3]).max(), 1e-12))
-
-
-def _free(bone) -> np.ndarray:
-    """Which axes of a bone's rotation are not locked [3]."""
-    return ~np.array(bone.lock_rotation, dtype=bool)
 
 
 def _rotation(vector: np.ndarray) -> Matrix:
