@@ -285,6 +285,8 @@ def test_inputs_that_cannot_be_used_are_refused_by_name():
     look = LookAt(body, [entry(body, "head", 40)], name="Gun arm")
     refuses("Gun arm: the target is not a number", look.apply, body, body.bind, Inputs(target=(0, np.nan, 0)))
     refuses("scale of 0", look.apply, body, body.bind, Inputs(target=(0, 0, 0), world=np.diag([0.0, 0, 0, 1])))
+    for event in ((0.0, 1.5), (0.0, 1.0, -1.0), (np.nan, 0.0, 1.0)):
+        refuses("look-at", WeightEvent, *event)
 
 
 def test_chains_that_cannot_be_are_refused_by_name():
@@ -327,11 +329,6 @@ def test_weights_by_events(calls, expected):
     for time, found in expected.items():
         assert weight_at(time, events) == pytest.approx(found)
     assert weight_at(-1.0, events, 0.25) == (0.25, 0.0)
-
-
-@pytest.mark.parametrize("call", ((0.0, 1.5), (0.0, 1.0, -1.0), (float("nan"), 0.0, 1.0)))
-def test_weight_events_that_cannot_be_are_refused(call):
-    refuses("look-at", WeightEvent, *call)
 
 
 STEP, COARSE, FINEST = 0.25, 4.0, 0.005  # of target angles and limits [deg]
