@@ -51,6 +51,11 @@ def _joints_of(own: Biped, deltas) -> np.ndarray:
     return local
 
 
+def _against(trunk) -> np.ndarray:
+    """Deltas of pelvis, chest and head [.., 3, 4], the last two against the one before."""
+    return np.concatenate([trunk[..., :1, :], q.multiply(q.conjugate(trunk[..., :2, :]), trunk[..., 1:, :])], axis=-2)
+
+
 def mean_around(values, reach: int) -> np.ndarray:
     """Values [f, ..], each as the mean of those up to `reach` frames before and after, done twice."""
     for _ in range(2):
@@ -97,7 +102,8 @@ class Course:
         # Arms that lie overhead are drawn in along the floor, by a way out to the side, not in front of the face.
         up = q.rotate(flexion[0, :, 0], own.ways[:, 0])[:, 2] > 0.2
         self._aside = np.where(np.isin(np.arange(4), ARMS), up, 0.0)
-        arrays = [*postures.arrays(), flexion]
+        # Chest and head against what carries them: by themselves they might turn over the other way round.
+        arrays = [*replace(postures, trunk=_against(postures.trunk)).arrays(), flexion]
         self._shapes = [array.shape[1:] for array in arrays]
         arrays = [q.ensure_continuity(a) if a.shape[-1] == 4 else a for a in arrays]
         self._values = np.concatenate([array.reshape(len(keys), -1) for array in arrays], axis=1)
@@ -134,6 +140,8 @@ class Course:
             arrays.append(q.normalize(array) if shape[-1] == 4 else array)
             begin += size
         arrays[3] = unit(arrays[3])
+        for part in (1, 2):
+            arrays[1][:, part] = q.multiply(arrays[1][:, part - 1], arrays[1][:, part])
         return Posture(*arrays[:-1]), arrays[-1], i, u[:, 0]
 
     def at(self, t, lift=None) -> tuple[np.ndarray, np.ndarray]:
@@ -209,7 +217,9 @@ class Course:
         turned = height * up + np.sqrt(1.0 - height**2) * out
         bent = smooth_step(radius / (0.1 * (own.upper + own.lower)[:, None])) * smooth_step(steep / 0.3)
         bent = bent * smooth_step(0.5 + dot(pole, out)) * share[..., None]
-        return replace(posture, poles=unit(pole + bent * (turned - pole)))
+        # By a turn: on a straight way from down to up it would flip.
+        angle = np.arctan2(dot(forward, q.cross(pole, turned)), dot(pole, turned))
+        return replace(posture, poles=q.rotate(q.from_axis_angle(forward, (bent * angle)[..., 0]), pole))
 
     def _drawn(self, posture: Posture, planted) -> Posture:
         """What stands on the floor draws the hip, and with it the trunk, into its reach."""
