@@ -32,6 +32,7 @@ class State:
     evaluated: dict = field(default_factory=dict)  # frame evaluated last, index of the view layer (-1: of no matter)
     unstepped: dict = field(default_factory=dict)  # frame at which the scene has stood since its world was made
     released: dict = field(default_factory=dict)  # the same since Bullet was made to forget its joints
+    at_rest: set = field(default_factory=set)  # no run has shown bodies since its end was shown
     broken: set = field(default_factory=set)  # undo, redo, a load or a new build has ended the run in mid-shot
 
     names: dict = field(default_factory=dict)  # by the number that a scene has for the session
