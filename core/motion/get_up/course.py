@@ -51,11 +51,6 @@ def _joints_of(own: Biped, deltas) -> np.ndarray:
     return local
 
 
-def _against(trunk) -> np.ndarray:
-    """Deltas of pelvis, chest and head [.., 3, 4], the last two against the one before."""
-    return np.concatenate([trunk[..., :1, :], q.multiply(q.conjugate(trunk[..., :2, :]), trunk[..., 1:, :])], axis=-2)
-
-
 def mean_around(values, reach: int) -> np.ndarray:
     """Values [f, ..], each as the mean of those up to `reach` frames before and after, done twice."""
     for _ in range(2):
@@ -102,8 +97,10 @@ class Course:
         # Arms that lie overhead are drawn in along the floor, by a way out to the side, not in front of the face.
         up = q.rotate(flexion[0, :, 0], own.ways[:, 0])[:, 2] > 0.2
         self._aside = np.where(np.isin(np.arange(4), ARMS), up, 0.0)
-        # Chest and head against what carries them: by themselves they might turn over the other way round.
-        arrays = [*replace(postures, trunk=_against(postures.trunk)).arrays(), flexion]
+        arrays = [*postures.arrays(), flexion]
+        # The head against the chest: by itself it might turn over the other way round.
+        pelvis, chest, head = np.moveaxis(postures.trunk, -2, 0)
+        arrays[1] = np.stack([pelvis, chest, q.multiply(q.conjugate(chest), head)], axis=-2)
         self._shapes = [array.shape[1:] for array in arrays]
         arrays = [q.ensure_continuity(a) if a.shape[-1] == 4 else a for a in arrays]
         self._values = np.concatenate([array.reshape(len(keys), -1) for array in arrays], axis=1)
@@ -140,8 +137,7 @@ class Course:
             arrays.append(q.normalize(array) if shape[-1] == 4 else array)
             begin += size
         arrays[3] = unit(arrays[3])
-        for part in (1, 2):
-            arrays[1][:, part] = q.multiply(arrays[1][:, part - 1], arrays[1][:, part])
+        arrays[1][:, 2] = q.multiply(arrays[1][:, 1], arrays[1][:, 2])
         return Posture(*arrays[:-1]), arrays[-1], i, u[:, 0]
 
     def at(self, t, lift=None) -> tuple[np.ndarray, np.ndarray]:
