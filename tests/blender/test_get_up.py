@@ -8,13 +8,13 @@ import motion_figures
 import rigs
 from active_ragdoll.core.blender.physics import ground
 from active_ragdoll.core.blender.rig.armature import anatomy_of, array_of, bind_joints
-from active_ragdoll.core.blender.run import records
+from active_ragdoll.core.blender.run import records, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import effects, lists
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 from active_ragdoll.core.blender.tools import viewport
 from active_ragdoll.core.motion.biped import Biped
-from own_characters import or_own
+from own_characters import TABLES, of_table, or_own
 
 OWN = "own mixamo"
 LAST = 230
@@ -131,17 +131,48 @@ def test_what_is_below_and_above_is_told_also_from_within_a_solid(fresh_scene):
     assert above == pytest.approx([1.4, 1.4, np.inf, 2.0, 2.0])
 
 
+def roof(scene, thick, heights):
+    obj = rigs.box(scene, "Roof", (60, 60, thick), (0, 0, 0), kinematic=True)
+    rigs.key(obj, "delta_location", {frame: (0.0, 0.0, height) for frame, height in heights.items()})
+
+
+def fastest(obj, shown, states) -> float:
+    """Of the bodies' bones while it gets up [m/s], as of 1.8 m."""
+    frames = [frame for frame, state in states.items() if state == "RECOVERING"]
+    ways = np.array([(shown[frame] - shown[frame - 1])[knock_outs.rows(obj), :3, 3] for frame in frames])
+    return np.linalg.norm(ways, axis=-1).max() * rigs.FPS / np.sqrt(obj.active_ragdoll.height / 1.8)
+
+
+def test_stopped_by_a_ceiling_that_comes_down_it_falls_again():
+    obj, scene, _first = prepared(OWN, 209, events={9: "LIMP", 40: "RECOVERING"}, rest_time=0.5)
+    roof(scene, 0.2, {100: 4.0, 140: 0.8})
+    shown, _targets, states = knock_outs.run(scene, obj)
+    assert 'bone "mixamorig:Head" off its way' in str(STATE.warnings[obj.name])
+    assert states[130] == "RECOVERING" and {states[frame] for frame in range(180, 210)} <= {"LIMP", "SETTLING"}
+    assert fastest(obj, shown, states) < motion_figures.BOUNDS["foot"]
+
+
+@pytest.mark.parametrize("name, over", ((OWN, (0.1, 0.1, 1.7)), ("own dog", (0.3, 0.0, 0.5))))
+def test_of_two_who_lie_on_each_other_one_gets_up_after_the_other(name, over):
+    obj, scene, _first = prepared(name, 259, rest_time=0.5)
+    other = rigs.duplicate(obj)
+    other.delta_location, other.delta_rotation_euler = over, (0.0, 0.0, np.pi / 2.0)
+    shown, states = {obj: {}, other: {}}, {obj: {}, other: {}}
+    for frame in simulate.frames(scene):
+        for each in (obj, other):
+            shown[each][frame], states[each][frame] = rigs.pose(each), each.active_ragdoll.state
+    up = [[frame for frame, state in each.items() if state in ("RECOVERING", "BLENDING")] for each in states.values()]
+    assert all(up) and set(up[0]).isdisjoint(up[1]) and "lies on it or gets up there" in str(STATE.warnings)
+    assert max(fastest(each, shown[each], states[each]) for each in shown) < motion_figures.BOUNDS["foot"]
+
+
 @pytest.mark.parametrize(
     "name, low, thick, told",
     ((OWN, 1.0, 0.2, "no room to stand"), (OWN, 0.6, 0.02, "is right over"), ("own dog", 0.46, 0.2, "is right over")),
 )
 def test_under_a_low_roof_it_stays_down_until_that_is_gone(name, low, thick, told):
     obj, scene, _first = prepared(name, 139, events={9: "LIMP", 40: "RECOVERING"}, rest_time=0.5)
-    roof = rigs.box(scene, "Roof", (60, 60, thick), (0, 0, 30.0), passive=True)
-    roof.rigid_body.kinematic = True
-    for frame, height in ((29, 30.0), (30, low), (79, low), (80, 30.0)):
-        roof.location.z = height
-        roof.keyframe_insert("location", frame=frame)
+    roof(scene, thick, {29: 30.0, 30: low, 79: low, 80: 30.0})
     _shown, _targets, states = knock_outs.run(scene, obj)
     (said,) = STATE.warnings[obj.name]
     assert "stays down: " in said and told in said
@@ -169,22 +200,22 @@ def test_it_stays_down_where_it_is_told_to_and_falls_on_where_there_is_no_floor(
     obj = knock_outs.human(scene, 90, get_up="STAY_DOWN")
     _shown, _targets, states = knock_outs.run(scene, obj)
     assert states[90] == "SETTLING" and "RECOVERING" not in states.values()
-    scene.objects["Floor"].location.x = 99.0
-    knock_outs.run(scene, obj)
-    assert "falls on: there is no floor" in STATE.warnings[obj.name][0]
+    stack_edits.ensure(obj, scene)
+    scene.objects["Floor"].location.x, obj.active_ragdoll.recovery.get_up = 99.0, "AUTOMATIC"
+    forced = obj.active_ragdoll.recovery.events.add()
+    forced.frame, forced.phase = 40, "RECOVERING"
+    assert knock_outs.run(scene, obj)[2][41] == "LIMP"
+    said = str(STATE.warnings[obj.name])
+    assert "falls on: there is no floor" in said and "stays down: there is no floor under its hips" in said
 
 
-@pytest.mark.parametrize("trouble", ("no floor", "no left hand"))
-def test_who_cannot_get_up_by_a_plan_blends_or_without_a_floor_falls_on_and_says_why(fresh_scene, trouble):
-    if trouble == "no left hand":
-        scene, obj = fresh_scene, knock_outs.human(fresh_scene, 140, {9: "LIMP", 40: "RECOVERING"}, get_up="AUTOMATIC")
-        stack_edits.ensure(obj, scene)
-    else:
-        obj, scene, _first = prepared(OWN, 139, events={9: "LIMP", 40: "RECOVERING"})
-    if trouble == "no floor":
-        scene.objects["Floor"].location.z -= 30.0
-    _shown, _targets, states = knock_outs.run(scene, obj)
-    (said,) = STATE.warnings[obj.name]
-    assert ("gets up by a blend" if "hand" in trouble else "stays down") in said and trouble.split()[-1] in said
+@pytest.mark.parametrize("lacks, words", (("left hand", ("Hand",)), ("left foot", ("Foot", "Toe"))))
+def test_who_cannot_get_up_by_a_plan_blends_and_stands_as_before(fresh_scene, lacks, words):
+    table = {bone: row for bone, row in TABLES[OWN][0]().items() if not any(word in bone for word in words)}
+    obj = of_table(fresh_scene, "Lacking", table).obj
+    knock_outs.prepare(fresh_scene, obj, 1, 140, {9: "LIMP", 40: "RECOVERING"}, get_up="AUTOMATIC")
+    stack_edits.ensure(obj, fresh_scene)
+    shown, _targets, states = knock_outs.run(fresh_scene, obj)
+    assert STATE.warnings[obj.name] == [f"'Lacking' gets up by a blend: no bone is its {lacks}"]
     assert obj.name not in STATE.messages, "it is no error"
-    assert states[41] == ("RECOVERING" if "hand" in trouble else "LIMP")
+    assert shown[140][0, 2, 3] == pytest.approx(shown[1][0, 2, 3], abs=0.1) and states[140] == "ANIMATED"

@@ -87,7 +87,7 @@ def test_on_the_back_one_looks_to_the_feet_and_on_the_face_to_the_head():
         pose_space.compose_matrices(quaternion.rotate(turn, STANDING), quaternion.identity((4,)))
         for turn in (ON_BACK, ON_FACE)
     ]
-    assert [Landmarks(0, (1, 2, 3), np.array([0]), 1.8).face(pose) for pose in places] == [FACE_UP, FACE_DOWN]
+    assert [Landmarks(0, (1, 2, 3), np.zeros((1, 4)), 1.8).face(pose) for pose in places] == [FACE_UP, FACE_DOWN]
     assert transitions.heading(back) == pytest.approx([0.0, -1.0, 0.0])
     assert face.along == pytest.approx([0.0, -1.0, 0.0])
     assert transitions.heading(face) == pytest.approx([0.0, -1.0, 0.0])
@@ -176,7 +176,7 @@ def test_what_lies_still_in_an_object_that_moves_gets_up_from_where_it_lies(rig)
 def test_the_lowest_joint_stays_above_the_floor_on_the_way(rig):
     world = np.eye(4)
     rows = np.array([rig.index[name] for name in ("hips", "spine", "foot.L")])
-    old, new, passage = _begun(rig, getting_up.INERTIALIZED, world, lowest=rows)
+    old, new, passage = _begun(rig, getting_up.INERTIALIZED, world, lowest=np.insert(np.zeros((3, 3)), 0, rows, axis=1))
     ends = old[rows, 2, 3].min(), (_move().matrix() @ _matrices(rig, new))[rows, 2, 3].min()
     heights = [
         _matrices(rig, passage.pose(rig, new, world, 10.0 + frame))[rows, 2, 3].min()
@@ -199,7 +199,7 @@ def test_refusals(rig):
 
 
 def test_without_anatomy_the_pelvis_alone_says_where_a_body_lies():
-    marks = Landmarks(0, None, np.array([0]), 1.8)
+    marks = Landmarks(0, None, np.zeros((1, 4)), 1.8)
     animated = np.eye(4)[None]
     turn = quaternion.to_matrix(quaternion.from_axis_angle((0.0, 0.0, 1.0), 0.7))
     rest = np.eye(4)[None].copy()
