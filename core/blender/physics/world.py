@@ -34,7 +34,8 @@ def gravity(scene) -> tuple[float, float, float]:
         return 0.0, 0.0, 0.0
     weights = scene.rigidbody_world.effector_weights
     share = weights.gravity * weights.all
-    return tuple(share * own for own in scene.gravity[:])
+    x, y, z = scene.gravity
+    return share * x, share * y, share * z
 
 
 def pull(scene) -> float:

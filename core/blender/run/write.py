@@ -59,6 +59,7 @@ def place(run: Run, kind: str, matrices: np.ndarray, only: np.ndarray | None = N
             continue
         objects = getattr(character, kind).evaluated_get(graph).objects
         mine = columns[rows]
+        flat = mine.reshape(-1)
         if only is not None and not only[rows].all():
             for name in ("matrix_basis", "matrix_world"):
                 now = np.empty_like(mine)
@@ -66,9 +67,9 @@ def place(run: Run, kind: str, matrices: np.ndarray, only: np.ndarray | None = N
                 now[only[rows]] = mine[only[rows]]
                 objects.foreach_set(name, now.ravel())
             continue
-        objects.foreach_set("matrix_basis", mine.ravel())
-        objects.foreach_get("matrix_basis", mine.ravel())
-        objects.foreach_set("matrix_world", mine.ravel())
+        objects.foreach_set("matrix_basis", flat)
+        objects.foreach_get("matrix_basis", flat)
+        objects.foreach_set("matrix_world", flat)
 
 
 def put(run: Run, helper, matrix) -> None:
@@ -160,7 +161,7 @@ def write_gains(run: Run, scene, substeps: int, seconds: float) -> None:
                 body.use_deactivation = asleep
             constraint.enabled = own[0] > 0.0 or max(own[2:5]) > 0.0
             set_springs(constraint, own)
-    run.gains = gains
+    run.gains, run.kept = gains, Run.kept
 
 
 def set_springs(constraint, gains: list) -> None:
