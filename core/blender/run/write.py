@@ -13,6 +13,7 @@ from ...ragdoll.joints import limits
 from ..physics import built, source
 from ..physics.view_layers import graphs
 from ..rig.clips import scene_fps
+from ..runtime import STATE
 from .shot_run import Run
 
 LINEAR_DRAG = 8  # column of a run's gains, see `_gains`
@@ -128,6 +129,7 @@ def show_physics(run: Run, on: bool, scene) -> list:
     In all view layers: those that do not step read the bodies' places from the cache.
     """
     changed, layers = [], graphs(scene)
+    STATE.at_rest.discard(scene.name)
     for character in run.characters:
         muted = not on or bool(run.switched_off[character.rows.start])  # nobody sees one that is switched off
         if _write_own(character.physics, character.bone_names, "mute", muted, layers):
