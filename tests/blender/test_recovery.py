@@ -27,8 +27,7 @@ def test_a_character_is_knocked_out_and_gets_up_where_it_lies(data_dir, name):
     recovering, animated = knock_outs.first(states, "RECOVERING"), knock_outs.first(states, "ANIMATED")
     rows = knock_outs.rows(obj)
     height = obj.active_ragdoll.height
-    record = records.record_of(obj, animated)  # the animation goes on where the pelvis came to rest, on the same floor
-    (passage,) = record.passages
+    (passage,) = records.record_of(obj, animated).passages  # it goes on where the pelvis came to rest, on that floor
     assert passage.frame == recovering and abs(passage.move.shift[2]) < 0.3 * height
     lying, moved = shown[recovering][rows[0], :2, 3], targets[recovering + 1][rows[0], :2, 3]
     assert np.linalg.norm(lying - moved) < 0.02 * height
@@ -36,7 +35,6 @@ def test_a_character_is_knocked_out_and_gets_up_where_it_lies(data_dir, name):
     jumps, wanted = knock_outs.jumps(obj, shown, rows), knock_outs.jumps(obj, targets, rows)
     for frame in (animated, animated + 1):
         assert jumps[frame] < knock_outs.LIMIT + wanted[frame]
-    # Switched off, it shows its target.
     assert np.abs(shown[animated + 3] - targets[animated + 3])[rows, :3, 3].max() < 1e-4 * height
     assert knock_outs.pops_where_it_begins(scene, obj, shown, recovering) < knock_outs.LIMIT  # nor where it begins
 

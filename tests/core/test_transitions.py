@@ -95,8 +95,7 @@ def test_on_the_back_one_looks_to_the_feet_and_on_the_face_to_the_head():
 def test_the_animation_comes_to_where_the_body_lies(rest_turn, start_turn, place, rise):
     rest, start = lying(rest_turn, 5.0 * place), lying(start_turn)
     assume(rest.along[2] > -0.999 and start.along[2] > -0.999)
-    move = transitions.rerooted(rest, start, rise)
-    matrix = move.matrix()
+    matrix = transitions.rerooted(rest, start, rise).matrix()
     pelvis = pose_space.moved(start.pelvis, matrix)
     assert pelvis[:2] == pytest.approx(rest.pelvis[:2])
     assert pelvis[2] == pytest.approx(start.pelvis[2] + rise)
@@ -146,8 +145,7 @@ def _begun(rig, method, world, **more):
 def test_a_passage_begins_with_what_was_shown_and_ends_with_the_moved_motion(rig, method, scale):
     world = _world(scale)
     old, new, passage = _begun(rig, method, world)
-    at_first = _matrices(rig, passage.pose(rig, new, world, 10.0))
-    assert np.allclose(at_first, old, atol=1e-9)
+    assert np.allclose(_matrices(rig, passage.pose(rig, new, world, 10.0)), old, atol=1e-9)
     at_last = world @ _matrices(rig, passage.pose(rig, new, world, 10.0 + FPS))
     assert passage.seconds(34.0) == pytest.approx(1.0)
     assert np.allclose(at_last, _move().matrix() @ world @ _matrices(rig, new), atol=1e-8 * scale)
@@ -191,9 +189,8 @@ def test_refusals(rig):
 
 def test_without_anatomy_the_pelvis_alone_says_where_a_body_lies():
     marks = Landmarks(0, None, np.zeros((1, 4)), 1.8)
-    animated = np.eye(4)[None]
     turn = quaternion.to_matrix(quaternion.from_axis_angle((0.0, 0.0, 1.0), 0.7))
-    rest = np.eye(4)[None].copy()
+    rest, animated = np.eye(4)[None].copy(), np.eye(4)[None]
     rest[0, :3, :3], rest[0, :3, 3] = turn, (3.0, 4.0, 0.1)
     move = marks.move(rest, animated)
     assert np.allclose(move.matrix()[:3, :3], turn) and np.allclose(move.shift, (3.0, 4.0, 0.0))

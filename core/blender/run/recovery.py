@@ -203,14 +203,16 @@ class Recovery:
 
     def _is_astray(self, run) -> bool:
         """Whether it cannot get up as it had begun to; says why."""
-        passage, height, why = self._carrying, self.character.height, ""
-        if passage is not None and self._floor_moved(run) > SHIFTED * height:
+        if self._carrying is None:
+            return False
+        if self._floor_moved(run) > SHIFTED * self.character.height:
             why = "the floor under it moves"
-        elif passage is not None and (row := self._stopped(run)) is not None:
+        elif (row := self._stopped(run)) is not None:
             why = f'something keeps its bone "{self.character.bone_names[row]}" off its way'
-        if why:
-            STATE.warn(self.character.name, f"'{self.character.name}' falls again while it gets up: {why}")
-        return bool(why)
+        else:
+            return False
+        STATE.warn(self.character.name, f"'{self.character.name}' falls again while it gets up: {why}")
+        return True
 
     def _stopped(self, run) -> int | None:
         """Which body is far off its way, or of the trunk one that something stands between and where it should be."""
