@@ -62,14 +62,14 @@ class State:
     def follow_names(self) -> None:
         """Keep what is known of a scene under its present name, so that renaming it changes nothing."""
         for scene in bpy.data.scenes:
-            before = self.names.get(scene.session_uid, scene.name)
-            self.names[scene.session_uid] = scene.name
-            for known in vars(self).values() if before != scene.name else ():
+            number, name = scene.session_uid, scene.name
+            before, self.names[number] = self.names.get(number, name), name
+            for known in vars(self).values() if before != name else ():
                 if isinstance(known, dict) and before in known:
-                    known[scene.name] = known.pop(before)
+                    known[name] = known.pop(before)
                 elif isinstance(known, set):
                     pairs = {key for key in known if isinstance(key, tuple) and key[0] == before}
-                    renamed = {(scene.name, *key[1:]) for key in pairs} | ({scene.name} if before in known else set())
+                    renamed = {(name, *key[1:]) for key in pairs} | ({name} if before in known else set())
                     known -= pairs | {before}
                     known |= renamed
 

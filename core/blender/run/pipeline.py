@@ -80,7 +80,7 @@ def start(scene) -> Run:
         for effect in run.effects:
             effect.before_joints(run, scene, bind)
         body_objects.place_pieces(run)
-        view_layers.evaluate(scene, first - 2)
+        view_layers.evaluate_new_world(scene, first - 2)
         for effect in run.effects:
             effect.after_joints(run)
         # The frame before is the first one continued backwards: many clips begin with a pose that jumps.
@@ -126,13 +126,13 @@ def step(run: Run, scene) -> None:
     frame = scene.frame_current
     world.refuse_remapped(scene)
     run.graph = depsgraph_of(scene)
+    substeps, seconds = scene.rigidbody_world.substeps_per_frame, world.seconds_per_frame(scene)
+    write.show_physics(run, True, scene)
     _carry_settings(run)
     _evaluate_source(run, scene, frame)
     _read_settings(run, scene)
     _apply_settings(run, scene)
-    write.show_physics(run, True, scene)
     before, run.wanted = run.wanted, _wanted(run, scene, frame)
-    substeps, seconds = scene.rigidbody_world.substeps_per_frame, world.seconds_per_frame(scene)
     for effect in run.effects:
         effect.step(run, scene, seconds, substeps)
     run.merge_effects()
@@ -243,7 +243,7 @@ def _note_calm(run: Run, seconds: float, gravity: tuple) -> None:
     for character in run.characters:
         rows, lying = character.rows, character.support > servo.SUPPORTED
         if before is not None:
-            change = (run.masses[rows] @ gained[rows] / character.mass).tolist()
+            change = (np.add.reduce(run.masses[rows, None] * gained[rows]) / character.mass).tolist()
             character.support = servo.support(character.support, change, gravity, seconds)
         supported = character.support > servo.SUPPORTED
         was = character.calm >= servo.CALM_AFTER
