@@ -1,8 +1,5 @@
 """Bakes to controls of rigs that are not as they should be: what is wrong is named, all comes back."""
 
-import tempfile
-from pathlib import Path
-
 import bpy
 import numpy as np
 import pytest
@@ -77,7 +74,7 @@ def _keyed_switch(obj):
 
 
 def _override(obj):
-    obj = rigs.linked(Path(tempfile.mkdtemp(), "library.blend"), obj.name).override_create(remap_local_usages=True)
+    obj = rigs.linked(rigs.KEPT / "library.blend", obj.name).override_create(remap_local_usages=True)
     bpy.context.view_layer.objects.active = obj
     return obj
 
@@ -92,7 +89,7 @@ BAD = {
     "missing": (_missing, "The bone 'head' is gone that 'Copy Transforms' of 'DEF-head' follows"),
     "without w": (_without_w, ""),
     "idle and twin": (_idle_and_twin, ""),
-    "keyed below": (_keyed_below, ""),
+    "keyed below": (_keyed_below, "Keys that bones below the controls have stay as they are: 'DEF-head'"),
     "keyed switch": (_keyed_switch, "'ik_hand.L' is keyed within the frames: it is held as at frame 1"),
 }
 

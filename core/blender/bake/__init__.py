@@ -8,7 +8,7 @@ import bpy
 import numpy as np
 
 from ... import keyframes
-from ...errors import RagdollError
+from ...errors import RagdollError, named
 from ..physics import source
 from ..rig import armature, skinning
 from ..rig.action_channels import curves_of, playing, rotation_property
@@ -79,15 +79,15 @@ def bake_frames(
     carried = _carrying(obj, names, choice, recorder.numbers[0])
     as_shown = recorder.poses, recorder.worlds
     try:
-        named, keyed, properties = yield from _carry(obj, recorder, names, choice, carried)
+        written, keyed, properties = yield from _carry(obj, recorder, names, choice, carried)
         off = np.array(recorder.off)
         if carried is not None and choice.to == AUTO and off[..., 1].max() > ASTRAY * carried.height:
             missed = notes_on(_carried(carried, off, obj.active_ragdoll.height))[0]
             STATE.warn(obj.name, f"{missed}: the bones have the keys")
             carried.remove()
             carried, (recorder.poses, recorder.worlds) = None, as_shown
-            named, keyed, properties = yield from _carry(obj, recorder, names, choice, None)
-        _write(obj, recorder, named, keyed, choice, carried, properties)
+            written, keyed, properties = yield from _carry(obj, recorder, names, choice, None)
+        _write(obj, recorder, written, keyed, choice, carried, properties)
     finally:
         if carried is not None:
             carried.remove()
@@ -109,6 +109,9 @@ def _carry(obj, recorder, names: list, choice: Choice, carried) -> Iterator[int]
             name = curve.data_path.rpartition('["')[2].removesuffix('"]')
             text = f"'{name}' is keyed within the frames: it is held as at frame {recorder.numbers[0]}"
             STATE.warn(obj.name, f"The switch {text}")
+    keyed = {bone for curve in curves for bone in rig_graph.bones_in(curve.data_path)}
+    if below := [name for name in carried.bones if name in keyed and name not in carried.keyed]:
+        STATE.warn(obj.name, f"Keys that bones below the controls have stay as they are: {named(below)}")
     return names, [*carried.keyed, *([root] if root else [])], properties
 
 
@@ -373,8 +376,8 @@ def notes_on(carried: dict) -> list[str]:
     notes = [f"The controls give the motion within {mm} and {deg}"]
     for kind, text in NOTES.items():
         found = [(name, of_one.get(kind)) for name, of_one in carried.items()]
-        if named := dict.fromkeys(f"'{name if said is True else said}'" for name, said in found if said):
-            notes.append(text.format(", ".join(named)))
+        if listed := dict.fromkeys(f"'{name if said is True else said}'" for name, said in found if said):
+            notes.append(text.format(", ".join(listed)))
     return notes
 
 

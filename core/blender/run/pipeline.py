@@ -80,7 +80,7 @@ def start(scene) -> Run:
         for effect in run.effects:
             effect.before_joints(run, scene, bind)
         body_objects.place_pieces(run)
-        view_layers.evaluate(scene, first - 2)
+        view_layers.evaluate_new_world(scene, first - 2)
         for effect in run.effects:
             effect.after_joints(run)
         # The frame before is the first one continued backwards: many clips begin with a pose that jumps.
