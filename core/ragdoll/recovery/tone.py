@@ -39,7 +39,7 @@ CHOICES = 6  # relaxed, forwards, backwards, left, right, in the air; the order 
 class Trunk:
     """What was measured of a falling trunk."""
 
-    lean: np.ndarray  # from the feet to it [3] [m]
+    lean: np.ndarray | None  # from the feet to it [3] [m]; it and the axes count until the floor is met
     velocity: np.ndarray  # [3] [m/s]
     axes: np.ndarray | None  # forward and left [2, 3]; None where they are not known
     clearance: float  # way down to what is below [m], inf where nothing is
@@ -131,7 +131,7 @@ def target(falls: list, of: np.ndarray, start: np.ndarray, postures: tuple, lyin
     """
     known, turns = postures
     settled = np.array([fall.settled for fall in falls])
-    faded = smooth_step(np.array([fall.faded for fall in falls]) / FADES)
+    faded = np.array([smooth_step(fall.faded / FADES) for fall in falls])
     shares = np.array([fall.shares for fall in falls])
     mixed = quaternion.normalize(np.einsum("kp,pkj->kj", shares[of[known]], turns))
     result = start.copy()
@@ -147,9 +147,11 @@ def stiffened(weight: np.ndarray, relative: np.ndarray, bounds: np.ndarray) -> n
     """
     angles = np.stack(limits.swing_twist_angles(relative), axis=1)
     sides = np.maximum(np.where(angles >= 0.0, bounds[:, 1], -bounds[:, 0]), THIN)
-    swing = angles[:, [0, 2]]  # swings end at an ellipse: how far it is to its edge, the way that the swing goes
-    share = np.maximum(np.linalg.norm(swing / sides[:, [0, 2]], axis=1), 1e-6)
-    rest = np.minimum(np.linalg.norm(swing, axis=1) * (1.0 / share - 1.0), sides[:, 1] - np.abs(angles[:, 1]))
-    rest = np.where(share > 1e-6, rest, sides[:, 1] - np.abs(angles[:, 1]))
+    # Swings end at an ellipse: how far it is to its edge, the way that the swing goes. Twists end at their limit.
+    swings, own = angles[:, ::2] ** 2, sides[:, ::2] ** 2
+    share = np.maximum(np.sqrt(np.add.reduce(swings / own, axis=1)), 1e-6)
+    twist = sides[:, 1] - np.abs(angles[:, 1])
+    to_edge = np.sqrt(np.add.reduce(swings, axis=1)) * (1.0 / share - 1.0)
+    rest = np.where(share > 1e-6, np.minimum(to_edge, twist), twist)
     near = smooth_step(1.0 - rest / STIFFENS)
     return np.maximum(weight, STIFF * near * (weight > 0.0))
