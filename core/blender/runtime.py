@@ -32,6 +32,7 @@ class State:
     evaluated: dict = field(default_factory=dict)  # frame evaluated last, index of the view layer (-1: of no matter)
     unstepped: dict = field(default_factory=dict)  # frame at which the scene has stood since its world was made
     released: dict = field(default_factory=dict)  # the same since Bullet was made to forget its joints
+    at_rest: set = field(default_factory=set)  # no run has shown bodies since its end was shown
     broken: set = field(default_factory=set)  # undo, redo, a load or a new build has ended the run in mid-shot
 
     names: dict = field(default_factory=dict)  # by the number that a scene has for the session
@@ -61,14 +62,14 @@ class State:
     def follow_names(self) -> None:
         """Keep what is known of a scene under its present name, so that renaming it changes nothing."""
         for scene in bpy.data.scenes:
-            before = self.names.get(scene.session_uid, scene.name)
-            self.names[scene.session_uid] = scene.name
-            for known in vars(self).values() if before != scene.name else ():
+            number, name = scene.session_uid, scene.name
+            before, self.names[number] = self.names.get(number, name), name
+            for known in vars(self).values() if before != name else ():
                 if isinstance(known, dict) and before in known:
-                    known[scene.name] = known.pop(before)
+                    known[name] = known.pop(before)
                 elif isinstance(known, set):
                     pairs = {key for key in known if isinstance(key, tuple) and key[0] == before}
-                    renamed = {(scene.name, *key[1:]) for key in pairs} | ({scene.name} if before in known else set())
+                    renamed = {(name, *key[1:]) for key in pairs} | ({name} if before in known else set())
                     known -= pairs | {before}
                     known |= renamed
 

@@ -356,6 +356,23 @@ class Biped:
         way = first + q.rotate(q.multiply(upper, flexion[..., 1, :]), self.ways[:, 1]) * self.lower[:, None]
         return firsts + way + q.rotate(posture.turns, self.tips), self._poles(way, first, upper)
 
+    def adopted(self, other: Biped, deltas, places) -> tuple[np.ndarray, np.ndarray]:
+        """The pose of another one, deltas [.., m, 4] and places [.., m, 3], as this one has it.
+
+        Trunk, feet and the ways of limbs are as there, hands as there against forearms, whatever the bind poses are.
+        The hips' way from bind pose goes by how high they are. Raises RagdollError: only one of both has four legs.
+        """
+        if self.four != other.four:
+            raise RagdollError("one of both walks on four legs, the other one on two")
+        found, ways = other.extract(deltas, places), unit(np.diff(places[..., other.limbs[:, :3], :], axis=-2))
+        hands = q.multiply(q.conjugate(other._unframe[:, 1]), self._unframe[:, 1])
+        straight = self.four or np.isin(range(4), LEGS)[:, None]
+        turns = np.where(straight, found.turns, q.multiply(found.turns, hands))
+        size = (self.leg + self.sole) / (other.leg + other.sole)
+        posture = replace(found, hip=self.hip0 + size * (found.hip - other.hip0), turns=turns)
+        lasts = self.firsts(posture) + np.einsum("pl,...lpa->...la", (self.upper, self.lower), ways)
+        return self.solve(replace(posture, ends=lasts + q.rotate(turns, self.tips)))
+
     def model(self, deltas, places) -> tuple[np.ndarray, np.ndarray]:
         """Positions [.., m, 3] and rotations [.., m, 4] in armature space of deltas and places."""
         back = q.conjugate(self.frame)

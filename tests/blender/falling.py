@@ -107,10 +107,9 @@ def fall(
     """
     rig = rigs.load(name)
     obj, scene = rig.obj, rig.scene
-    group = obj.active_ragdoll.recovery
-    group.enabled, group.tone, group.reflexes = True, tone, reflexes
-    hit = rig.first + HIT
-    knock_outs.prepare(scene, obj, rig.first, rig.first + frames, {hit: "LIMP"}, bones, **{"rest_time": 1e3} | settings)
+    hit, last = rig.first + HIT, rig.first + frames
+    group = {"tone": tone, "reflexes": reflexes, "rest_time": 1e3} | settings
+    knock_outs.prepare(scene, obj, rig.first, last, {hit: "LIMP"}, bones, **group)
     if "get_up" in settings:
         stack_edits.ensure(obj, scene)
     scene.frame_set(hit)
@@ -137,7 +136,7 @@ def fall(
         if scene.frame_current >= hit:
             bodies.append(rigs.bodies(obj))
 
-    rigs.play(scene, rig.first, rig.first + frames, read)
+    rigs.play(scene, rig.first, last, read)
     bodies = np.array(bodies)
     low = np.stack(
         [(c @ bodies[:, i, 2, :3].T).min(axis=0) + bodies[:, i, 2, 3] for i, c in enumerate(corners)], axis=1

@@ -31,13 +31,13 @@ def prepare(scene, obj, first, last, events=None, bones="MAIN", **settings):
     rigs.set_range(scene, first, last)
     scene.frame_set(first)
     rigs.ensure_world(scene)
-    build.build(obj, scene, bones)
-    floor(scene, obj)
-    scene.frame_set(first)
     group = obj.active_ragdoll.recovery
     group.enabled, group.get_up = True, "ACTIONS"
     for name, value in settings.items():
         setattr(group, name, value)
+    build.build(obj, scene, bones)
+    floor(scene, obj)
+    scene.frame_set(first)
     for frame, phase in (events or {first + KNOCK: "LIMP"}).items():
         event = group.events.add()
         event.frame, event.phase = frame, phase

@@ -4,42 +4,54 @@ import bpy
 import numpy as np
 import pytest
 
+import own_characters
 import rigs
 from active_ragdoll.core.blender.bake import plain
 from active_ragdoll.core.blender.physics import build
+from demo.character import generate_rigify
 from test_bake_controls import _controlled, _deforming
 
 pytestmark = pytest.mark.blender_version
 
 LAST = 10
+READERS = {".glb": bpy.ops.import_scene.gltf, ".fbx": bpy.ops.import_scene.fbx, ".usdc": bpy.ops.wm.usd_import}
+
+
+def _simulated(scene, obj, bones):
+    build.build(obj, scene, bones)
+    rigs.set_weights(obj, 0.0)
+    bpy.ops.active_ragdoll.simulate()
+    bpy.context.view_layer.objects.active = obj
+    return scene, obj, list(plain.plain_parents(obj))
 
 
 @pytest.fixture
 def shot(scene):
     """A limp human below controls, scaled and turned, one arm stretched, with a skin of triangles and a hat on."""
     obj = _controlled(scene)
+    obj.pose.bones["hips"]["fk"] = 1.0  # the finger goes with the arm
     obj.pose.bones["arm.R"].scale = (0.9, 1.15, 1.0 / (0.9 * 1.15))
     obj.scale, obj.rotation_euler, obj.location = (0.5,) * 3, (0.0, 0.0, 0.7), (1.0, 2.0, 0.5)
-    deforming = [bone.name for bone in obj.data.bones if bone.name.startswith("DEF-")]
     for bone in obj.data.bones:
-        bone.use_deform = bone.name in deforming
-    skin = rigs.box_mesh("Skin", (0.1, 0.1, 0.1))
-    mesh = bpy.data.objects.new("Skin", skin)
-    scene.collection.objects.link(mesh)
-    mesh.parent = obj
-    mesh.modifiers.new("Armature", "ARMATURE").object = obj
-    for at, name in enumerate(deforming):
-        group = mesh.vertex_groups.new(name=name)
-        group.add([at % 8], 1.0, "REPLACE")
+        bone.use_deform = bone.name.startswith("DEF-")
+    own_characters.skin(obj)
     hat = bpy.data.objects.new("Hat", rigs.box_mesh("Hat", (0.2, 0.2, 0.2)))
     scene.collection.objects.link(hat)
     hat.parent, hat.parent_type, hat.parent_bone = obj, "BONE", "DEF-head"
     rigs.set_range(scene, 1, LAST)
-    build.build(obj, scene, _deforming(obj))
-    rigs.set_weights(obj, 0.0)
-    bpy.ops.active_ragdoll.simulate()
-    bpy.context.view_layer.objects.active = obj
-    return scene, obj, deforming
+    return _simulated(scene, obj, _deforming(obj))
+
+
+def _rigify(scene):
+    obj = generate_rigify(rigs.metarig(scene, "human"))
+    rigs.set_range(scene, 1, LAST)
+    own_characters.skin(obj)
+    return _simulated(scene, obj, "MAIN")
+
+
+def _mixamo(_scene):
+    rig = rigs.load(*own_characters.or_own("mh_mixamo.blend", own=("own mixamo",)), LAST - 1)
+    return _simulated(rig.scene, rig.obj, "MAIN")
 
 
 def _unsized(matrix):
@@ -51,9 +63,9 @@ def _unsized(matrix):
 
 def _motion(scene, obj, names):
     """World matrices of bones without their sizes, as moved from where they are in bind pose [f, n, 4, 4]."""
-    action, found = obj.animation_data.action, []
+    found, ours = [], obj.active_ragdoll.is_ragdoll
     # Importers begin at a frame of their own.
-    first = 1 if action is None or obj.active_ragdoll.is_ragdoll else round(action.frame_range[0])
+    first = scene.frame_start if ours else round(obj.animation_data.action.frame_range[0])
     for frame in range(first, first + LAST):
         scene.frame_set(frame)
         posed = obj.evaluated_get(bpy.context.view_layer.depsgraph)
@@ -97,27 +109,27 @@ def test_a_plain_copy_in_the_scene_has_the_deforming_bones_in_one_tree_and_the_m
     _same(_motion(scene, new, deforming)[0], before, heads)
 
 
-@pytest.mark.parametrize("suffix", plain.EXPORTERS)
-def test_a_file_read_again_has_the_motion(shot, tmp_path, suffix):
-    scene, obj, deforming = shot
-    if suffix == ".usdc" and "usd_export" not in dir(bpy.ops.wm):
-        pytest.skip("a Blender without USD")
+@pytest.mark.parametrize("make", ("shot", _rigify, _mixamo))
+def test_files_read_again_have_the_motion_with_meshes_or_without(fresh_scene, tmp_path, request, make):
+    scene, obj, deforming = request.getfixturevalue(make) if make == "shot" else make(fresh_scene)
     before, heads = _motion(scene, obj, deforming)
-    rigs.select(obj, "hand")
-    things, chosen, file = rigs.counts(), bpy.context.mode, tmp_path / f"out{suffix}"
-    bpy.ops.active_ragdoll.export_ready(to=suffix, filepath=str(file))
-    assert rigs.counts() == things and bpy.context.mode == chosen and bpy.context.object == obj
-    assert (scene.frame_start, scene.frame_end) == (1, LAST)
-    fresh = rigs.empty_file()
-    read = {".glb": "import_scene.gltf", ".fbx": "import_scene.fbx", ".usdc": "wm.usd_import"}[suffix]
-    operator = bpy.ops
-    for name in read.split("."):
-        operator = getattr(operator, name)
-    operator(filepath=str(file))
-    new = next(o for o in fresh.objects if o.type == "ARMATURE")
-    plain_name = str.maketrans("-.", "__") if suffix == ".usdc" else {}  # USD knows letters, digits and _ only
-    now, own = _motion(fresh, new, [name.translate(plain_name) for name in deforming])
-    _same(now, before, heads, own)
+    rigs.select(obj, deforming[0])
+    shown = scene.frame_start, scene.frame_end, scene.frame_current
+    written = [suffix for suffix in plain.EXPORTERS if suffix != ".usdc" or "usd_export" in dir(bpy.ops.wm)]
+    for kind in ("meshes", "bones"):
+        for suffix in written:
+            things, file = rigs.counts(), tmp_path / f"{kind}{suffix}"
+            bpy.ops.active_ragdoll.export_ready(to=suffix, filepath=str(file))
+            assert rigs.counts() == things and bpy.context.mode == "POSE" and bpy.context.object == obj
+            assert (scene.frame_start, scene.frame_end, scene.frame_current) == shown
+        bpy.data.batch_remove([mesh for mesh in scene.objects if mesh.type == "MESH" and mesh.rigid_body is None])
+    for file in tmp_path.iterdir():
+        fresh = rigs.empty_file()
+        READERS[file.suffix](filepath=str(file))
+        new = next(o for o in fresh.objects if o.type == "ARMATURE")
+        plain_name = str.maketrans("-.:", "___") if file.suffix == ".usdc" else {}  # USD knows letters, digits and _
+        now, own = _motion(fresh, new, [name.translate(plain_name) for name in deforming])
+        _same(now, before, heads, own)
 
 
 @pytest.mark.parametrize(
@@ -126,10 +138,11 @@ def test_a_file_read_again_has_the_motion(shot, tmp_path, suffix):
         ({"to": ".fbx"}, "Say which file"),
         ({"filepath": "x.gltf"}, "x.gltf: unknown kind"),
         ({"filepath": "/nowhere/x.glb"}, "/nowhere/x.glb: there is no folder"),
+        ({"filepath": "/proc/x.fbx"}, "/proc/x.fbx: Blender could not write it"),
     ),
 )
 def test_a_file_that_cannot_be_written_is_told_and_nothing_is_left(shot, choice, said):
     things = rigs.counts()
     with pytest.raises(RuntimeError, match=said):
         bpy.ops.active_ragdoll.export_ready(**choice)
-    assert rigs.counts() == things and bpy.context.object.name == "Rig"
+    assert rigs.counts() == things and bpy.context.object.name == "Rig" and shot[0].frame_current == LAST

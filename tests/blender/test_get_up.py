@@ -1,20 +1,21 @@
 """Getting up by a plan in Blender: on real rigs, its record, a second hit, who cannot, and what is refused."""
 
+import bpy
 import numpy as np
 import pytest
 
 import knock_outs
 import motion_figures
+import own_characters
 import rigs
 from active_ragdoll.core.blender.physics import ground
-from active_ragdoll.core.blender.rig.armature import anatomy_of, array_of, bind_joints
-from active_ragdoll.core.blender.run import records
+from active_ragdoll.core.blender.rig.armature import array_of
+from active_ragdoll.core.blender.run import get_up, records
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import effects, lists
-from active_ragdoll.core.blender.stack import pose_stack, stack_edits
+from active_ragdoll.core.blender.stack import stack_edits
 from active_ragdoll.core.blender.tools import viewport
-from active_ragdoll.core.motion.biped import Biped
-from own_characters import or_own
+from active_ragdoll.core.motion import biped
 
 OWN = "own mixamo"
 LAST = 230
@@ -27,14 +28,19 @@ def prepared(name, last=LAST, **settings):
     return rig.obj, rig.scene, rig.first
 
 
+def placed(obj, poses) -> tuple:
+    """A biped, and its deltas and places in poses in the world."""
+    world = array_of(obj.matrix_world)
+    own = get_up.biped(obj, place=world)
+    return own, *own.placed(np.linalg.solve(world, poses)[..., own.rig.skeleton.to_level, :, :])
+
+
 def figures(obj, poses) -> tuple:
-    """Of poses in armature space, as of a biped."""
-    own = Biped(pose_stack.of(obj).rig, anatomy_of(obj), *bind_joints(obj), array_of(obj.matrix_world))
-    placed = own.placed(np.linalg.solve(array_of(obj.matrix_world), poses)[:, own.rig.skeleton.to_level])
-    return own, *placed, motion_figures.figures(own, *placed, rigs.FPS)
+    own, *motion = placed(obj, poses)
+    return own, *motion, motion_figures.figures(own, *motion, rigs.FPS)
 
 
-@pytest.mark.parametrize("name", (*or_own("mh_mixamo.blend", own=(OWN,)), "own dog"))
+@pytest.mark.parametrize("name", (*own_characters.or_own("mh_mixamo.blend", own=(OWN,)), "own dog"))
 def test_a_character_gets_up_by_a_plan_and_its_bodies_follow(name):
     obj, scene, _first = prepared(name)
     shown, targets, states = knock_outs.run(scene, obj)
@@ -89,14 +95,28 @@ def test_a_plan_is_shown_again_when_scrubbed_and_from_its_record():
     assert found[:2] == (key, part) and np.abs(found[2] - stood - moved.offset).max() < 0.003
 
 
-@pytest.mark.parametrize("way", ("BLEND", "ACTIONS"))
-def test_a_blend_takes_as_long_as_people_do_also_instead_of_an_action_of_another_skeleton(way):
+@pytest.mark.parametrize("way", ("BLEND", "ACTIONS", "CARRIED"))
+def test_a_blend_takes_as_long_as_people_do_unless_an_action_is_carried_over_from_its_own_armature(way):
     obj, scene, _first = prepared(OWN, 170)
-    group, foreign = obj.active_ragdoll.recovery, rigs.swinging_human(scene, 1, 171).animation_data.action
-    group.get_up, group.get_up_face_up = way, foreign
+    make, scale, _skin = own_characters.TABLES["own unreal"]
+    group, other = obj.active_ragdoll.recovery, own_characters.of_table(scene, "Other", make(), scale).obj
+    rigs.roll_bones(other, 3)
+    rigs.set_range(scene, 1, 171)
+    group.get_up, group.get_up_face_up = "BLEND" if way == "BLEND" else "ACTIONS", other.animation_data.action
+    there = rigs.shown(scene, other, (26,))[26]  # 29 frames after the action's first
+    if way != "CARRIED":
+        bpy.data.objects.remove(other)
     shown, targets, states = knock_outs.run(scene, obj)
+    assert ("append or link the armature" in STATE.messages.get(obj.name, "")) == (way == "ACTIONS")
     assert knock_outs.course(states) == knock_outs.COURSE
     up, done = knock_outs.first(states, "RECOVERING"), knock_outs.first(states, "BLENDING")
+    if way == "CARRIED":
+        alike = []
+        for own, _deltas, places in (placed(obj, targets[up + 29]), placed(other, there)):
+            ways = np.diff(places[own.limbs[:, :3]], axis=1).reshape(8, 3)
+            alike.append(biped.unit(ways) @ biped.unit(ways).T)
+        assert np.abs(alike[0] - alike[1]).max() < 0.08
+        return
     for poses in (targets, shown):
         way = np.array([shown[up], *(poses[frame] for frame in range(up + 1, done + 1))])
         assert not motion_figures.beyond(figures(obj, way)[-1])

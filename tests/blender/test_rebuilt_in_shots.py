@@ -56,10 +56,15 @@ def test_undo_after_one_of_two_was_changed_in_mid_shot(pair, change):
 @pytest.mark.parametrize("change", (build.rebuild, remove.remove))
 def test_the_frames_after_such_a_change_show_the_animation(pair, change):
     """Nothing steps any more before the shot begins anew, and then all goes on."""
-    change(bpy.data.objects["Other"], pair)
-    posed = rigs.step(pair, range(MIDDLE + 1, LAST + 1), lambda: rigs.pose(bpy.data.objects["One"]))[-1]
+    one, graph = bpy.data.objects["One"], bpy.context.view_layer.depsgraph
+    for is_kept in (False, True):  # which a copy has not that was made anew: only what a run has shown needs that
+        one.active_ragdoll.physics_armature.evaluated_get(graph).show_in_front = True
+        change(bpy.data.objects["Other"], pair)
+        bpy.context.view_layer.update()
+        assert one.active_ragdoll.physics_armature.evaluated_get(graph).show_in_front == is_kept
+    posed = rigs.step(pair, range(MIDDLE + 1, LAST + 1), lambda: rigs.pose(one))[-1]
     pair.active_ragdoll.source.frame_set(LAST)
-    played = source.evaluated(bpy.data.objects["One"])
+    played = source.evaluated(one)
     assert np.abs(posed - [np.array(played.matrix_world @ bone.matrix) for bone in played.pose.bones]).max() < 1e-4
     assert rigs.play(pair, 1, LAST, lambda: STATE.runs[pair.name].frame) == list(range(1, LAST + 1))
 

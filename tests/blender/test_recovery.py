@@ -124,13 +124,10 @@ def test_a_body_that_is_not_a_number_stops_the_run_and_keeps_the_last_good_frame
     rigs.check_shown(fresh_scene, obj, shown, (19, 5), 1e-5)
 
 
-def human(scene, last=40, tone=0.25, event=6, make=rigs.swinging_human, **settings):
+def human(scene, last=40, tone=0.25, event=6, make=rigs.swinging_human):
     """The swinging human that is knocked out at a frame, on a floor."""
     obj = make(scene)
-    rigs.set_range(scene, 1, last)
-    group = obj.active_ragdoll.recovery
-    group.enabled, group.tone = True, tone
-    knock_outs.prepare(scene, obj, 1, last, {event: "LIMP"}, rest_time=1e3, **settings)
+    knock_outs.prepare(scene, obj, 1, last, {event: "LIMP"}, rest_time=1e3, tone=tone)
     return obj
 
 

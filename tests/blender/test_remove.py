@@ -23,12 +23,10 @@ pytestmark = pytest.mark.blender_version
 def test_building_twice_makes_the_same(fresh_scene):
     obj = rigs.swinging_human(fresh_scene)
     build.build(obj, fresh_scene)
-    first, counts = rigs.plan_of(obj), rigs.counts()
-    names = sorted(o.name for o in bpy.data.objects)
+    first, before = rigs.plan_of(obj), _state(obj, fresh_scene)
     build.build(obj, fresh_scene)
     second = rigs.plan_of(obj)
-    assert rigs.counts() == counts
-    assert sorted(o.name for o in bpy.data.objects) == names
+    _check(before, obj, fresh_scene)
     for key in ("bind", "half", "mass"):
         assert np.array_equal(first[key], second[key]), key
     assert first["limits"] == second["limits"]
@@ -70,8 +68,7 @@ def _state(obj, scene) -> dict:
 def _check(before: dict, obj, scene) -> None:
     after = _state(obj, scene)
     assert set(after.pop("keys")) <= {*before["keys"], "active_ragdoll"}
-    for part in after:
-        assert after[part] == before[part], part
+    assert {part: before[part] for part in after} == after
 
 
 @pytest.mark.parametrize(("mode", "ran"), (("POSE", True), ("EDIT", False)))
@@ -257,9 +254,7 @@ def _refused(obj, scene, way):
     state = _stored(obj, scene)
     with pytest.raises(RagdollError, match=words):
         build.build(obj, scene, choice)
-    after = _stored(obj, scene)
-    for part, value in state.items():
-        assert after[part] == value, (way, part)
+    assert _stored(obj, scene) == state, way
     with STATE.writing():
         for owner, name, value in before:
             setattr(owner, name, value)

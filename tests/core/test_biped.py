@@ -10,8 +10,9 @@ import pytest
 
 from core import pose as pose_space
 from core import quaternion
+from core.anatomy.roles import HELPER
 from core.errors import RagdollError
-from core.motion.biped import ARMS, LEGS, Biped, Posture
+from core.motion.biped import ARMS, LEGS, Biped, Posture, unit
 from core.motion.stack import LocalPose, Rig
 from core.skeleton import Skeleton
 
@@ -105,6 +106,18 @@ def test_rolls_scales_and_places_do_not_change_a_posture(convention):
         assert own.height == pytest.approx(plain.height)
 
 
+@pytest.mark.parametrize("convention", ("Unreal", "KayKit", "dog"))
+def test_the_pose_of_another_one_points_limbs_the_same_way_and_lifts_the_hips_by_the_legs(convention):
+    """Whatever names, rolls, scales and bind poses they have."""
+    own, other = biped("dog" if convention == "dog" else "Mixamo", 4), biped(convention, 1, 100.0)
+    given = other.placed(posed(other))
+    pair = ((own, own.adopted(other, *given)), (other, given))
+    ways = [unit(np.diff(pose[1][each.limbs[:, :3]], axis=1)) for each, pose in pair]
+    assert np.abs(ways[0] - ways[1]).max() < 1e-6
+    moved = [(each.extract(*pose).hip - each.hip0) / (each.leg + each.sole) for each, pose in pair]
+    assert np.abs(moved[0] - moved[1]).max() < 1e-6
+
+
 def test_ends_out_of_reach_are_pointed_at():
     own = biped("Mixamo")
     posture = own.extract(*own.placed(posed(own)))
@@ -120,12 +133,8 @@ def test_ends_out_of_reach_are_pointed_at():
 
 
 def test_who_lacks_an_arm_is_told_which_bone_is_missing():
-    made = convention_rigs.rig_of("Mixamo")
-    keep = [i for i, name in enumerate(made.names) if "LeftForeArm" not in name and "LeftHand" not in name]
-    parents = [keep.index(made.parents[i]) if made.parents[i] >= 0 else -1 for i in keep]
-    part = convention_rigs.Rig([made.names[i] for i in keep], parents, made.heads[keep], made.tails[keep], [], [])
-    skeleton = Skeleton.from_parents(part.names, np.asarray(parents))
-    heads = part.heads[skeleton.to_level]
-    bind = local_pose(skeleton, heads, quaternion.identity((len(heads),)))
+    made, rig = convention_rigs.rig_of("Mixamo"), biped("Mixamo").rig
+    anatomy, lost = made.recognise(), made.names.index("mixamorig:LeftForeArm")
+    roles = (*anatomy.roles[:lost], HELPER, *anatomy.roles[lost + 1 :])
     with pytest.raises(RagdollError, match="left forearm"):
-        of_rig(Rig(skeleton, bind), part.recognise(), part.tails)
+        of_rig(rig, replace(anatomy, roles=roles), made.tails)

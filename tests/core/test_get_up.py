@@ -79,11 +79,6 @@ def some():
     return found
 
 
-def test_whoever_gets_up_does_so_as_people_do():
-    for name, own, _made, deltas, places in some():
-        assert not motion_figures.beyond(motion_figures.figures(own, deltas, places, FPS)), name
-
-
 def most_slide(made, values) -> float:
     """The most by which values [f, 4, c] of a hand or foot change while it stands."""
     times, found = np.arange(len(values)) / FPS, []
@@ -93,11 +88,14 @@ def most_slide(made, values) -> float:
     return max(found)
 
 
-def test_what_stands_on_the_floor_stays_there_and_nothing_is_in_it():
+def test_whoever_gets_up_does_so_as_people_do_what_stands_stays_there_and_nothing_is_in_the_floor():
     for name, own, made, deltas, places in some():
+        assert not motion_figures.beyond(motion_figures.figures(own, deltas, places, FPS)), name
         assert most_slide(made, own.extract(deltas, places).ends[..., :2]) < 0.005 * own.height, name
         assert places[..., 2].min() > -0.01 * own.height, name
         assert made.planted.any(axis=1)[1 + ("side" in made.names) :].all(), name  # something bears at any time
+        assert "side" in name or made.strategy == (CHEST if "dog" in name else PRONE if "prone" in name else SUPINE)
+        assert "sitting" not in name or "knees up" not in made.names
 
 
 @pytest.mark.parametrize("how", HOW)
@@ -145,12 +143,6 @@ def test_knees_and_elbows_turn_to_where_the_joints_allow_and_hands_and_feet_stay
     assert (ranges.excess(before[0]) > 0.3).all() and (ranges.excess(after[0]) < 0.1).all()
     assert np.allclose(before[1][:, own.limbs[:, 2]], after[1][:, own.limbs[:, 2]])
     assert np.allclose(before[0][:, own.limbs[1:, 0]], after[0][:, own.limbs[1:, 0]])  # whose joints allow anything
-
-
-def test_how_one_lies_says_how_one_gets_up():
-    for name, _own, made, *_rest in some():
-        assert "side" in name or made.strategy == (CHEST if "dog" in name else PRONE if "prone" in name else SUPINE)
-        assert "sitting" not in name or "knees up" not in made.names
 
 
 def test_what_is_moved_by_hand_is_there_and_then_wherever_it_stands_so():
@@ -218,13 +210,6 @@ def test_limbs_are_planted_on_what_is_there_and_he_gets_up_where_there_is_room(h
         assert max(stood) < 0.12 * own.height  # the ankle of a foot on its toes, and no limb stands on air
 
 
-def test_where_nobody_could_stand_it_stays_down():
-    own = biped("Mixamo")
-    planned(own, floor=furnished(own, roof=1.05))
-    with pytest.raises(NoRoom, match=f"with {0.6 * own.height:.2f} m"):
-        planned(own, floor=furnished(own, roof=0.6))
-
-
 def test_hands_that_hold_something_are_kept_off_the_floor():
     own = biped("Mixamo")
     made = planned(own, held=(3,))
@@ -251,6 +236,9 @@ def test_arms_that_lie_overhead_are_drawn_in_along_the_floor():
 
 def test_refusals_say_why():
     own = biped("Mixamo")
+    planned(own, floor=furnished(own, roof=1.05))
+    with pytest.raises(NoRoom, match=f"with {0.6 * own.height:.2f} m"):
+        planned(own, floor=furnished(own, roof=0.6))
     with pytest.raises(RagdollError, match="too steep"):
         planned(own, floor=Floor(0.0, (0.6, 0.0)))
     down = lying(own, "supine")

@@ -47,8 +47,7 @@ def test_a_frame_of_motors_leads_to_the_target(largest):
     start = random_rotations(count, largest, 5)
     step = random_rotations(count, 15.0, 6)
     target = quaternion.multiply(step, start)
-    ones = np.ones(count)
-    velocity = servo.joint_velocity(start, start, target, ones, seconds)
+    velocity = servo.joint_velocity(start, start, target, np.ones(count), seconds)
     on, speeds, _axes = joint_motors.motor_speeds(start, velocity, np.ones((count, 6), dtype=bool), seconds)
     now = start.copy()
     for _substep in range(substeps):
@@ -77,19 +76,20 @@ def test_weights_close_their_share_of_the_error_whatever_the_frame_rate():
 def test_full_weight_has_no_limit_and_none_no_torque_and_between_it_rises():
     weights = np.linspace(0.0, 1.0, 21)
     found = servo.joint_torque(weights, np.ones(21), np.full(21, 0.05))
-    assert found[0] == 0.0 and (np.diff(found) > 0.0).all()
-    assert found[-1] >= 1e5
+    assert found[0] == 0.0 and (np.diff(found) > 0.0).all() and found[-1] >= 1e5
 
 
 def test_shares_amount_to_the_torque():
     q = random_rotations(100, 120.0)
     pull = np.random.default_rng(8).normal(size=(100, 3))
     on, _speeds, axes = joint_motors.motor_speeds(q, pull, np.ones((100, 6), dtype=bool), 1e-9)
-    found = joint_motors.shares(axes, on, pull)
-    for i in range(100):
-        signs = np.sign(np.linalg.solve(axes[i, on[i]].T, pull[i]))
-        assert np.allclose((found[i, on[i]] * signs) @ axes[i, on[i]], pull[i], atol=1e-9)
-        assert np.allclose(found[i, ~on[i]], 0.0)
+    found, three = joint_motors.shares(axes, on, pull), axes[on].reshape(-1, 3, 3)
+    signs = np.sign(np.linalg.solve(three.swapaxes(1, 2), pull[..., None])[..., 0])
+    given = np.einsum("km,kmi->ki", found[on].reshape(-1, 3) * signs, three)
+    assert np.allclose(given, pull, rtol=0.0, atol=1e-12) and not found[~on].any()
+    alone = np.eye(6, dtype=bool)[on.argmax(axis=1)]  # a single one: its part
+    along = np.abs(np.sum(axes[alone] * pull, axis=1))
+    assert np.allclose(joint_motors.shares(axes, alone, pull)[alone], along, rtol=1e-13, atol=0.0)
 
 
 STEP = 1.0 / 240.0

@@ -109,12 +109,11 @@ def test_first_bone_aims_below_unevenly_scaled_bones(seed, hips, spine, azimuth)
 def test_small_muscles_first():
     body = rig(seed=1)
     look = chain(body)
-    still = np.radians(0.01)
     for azimuth, moving in ((15, 1), (55, 2), (80, 3)):
         result, error, _ = aimed(body, look, body.bind, target_at(body, azimuth, 0, 1000))
         angles = used(body, look, result)
         assert error < EXACT
-        assert (angles[moving:] < still).all()
+        assert (angles[moving:] < np.radians(0.01)).all()
         np.testing.assert_allclose(angles[: moving - 1], np.radians(list(LIMITS.values()))[: moving - 1], atol=1e-6)
 
 
@@ -137,8 +136,7 @@ def test_a_pose_beyond_its_limit_is_not_pulled_back_only_not_turned_further():
     body = rig(seed=4)
     look = chain(body, {"head": 20}, {}, False)
     left = quaternion.from_axis_angle(in_bone(body, "head", (0, 0, 1)), np.radians(50))
-    pose = body.bind.copy()
-    head = body.index["head"]
+    pose, head = body.bind.copy(), body.index["head"]
     pose.rotations[head] = quaternion.multiply(pose.rotations[head], left)
     assert used(body, look, pose)[0] == pytest.approx(np.radians(50))
     result, _, _ = aimed(body, look, pose, target_at(body, 90, 0, 1e6))  # further left: stays where it is
@@ -194,8 +192,7 @@ def test_reset_to_default_starts_from_bind_pose():
     body = rig(seed=9)
     pose = posed(body, np.random.default_rng(0), 0.5, only=("eye.L", "eye.R"))
     look = chain(body)
-    look.entries[0].reset_to_default = True
-    look.entries[0].linked[0].reset_to_default = True
+    look.entries[0].reset_to_default = look.entries[0].linked[0].reset_to_default = True
     look = LookAt(body, look.entries)
     expected, _, _ = aimed(body, look, body.bind, target_at(body, 40, 10))
     result, _, _ = aimed(body, look, pose, target_at(body, 40, 10))
@@ -285,6 +282,8 @@ def test_inputs_that_cannot_be_used_are_refused_by_name():
     look = LookAt(body, [entry(body, "head", 40)], name="Gun arm")
     refuses("Gun arm: the target is not a number", look.apply, body, body.bind, Inputs(target=(0, np.nan, 0)))
     refuses("scale of 0", look.apply, body, body.bind, Inputs(target=(0, 0, 0), world=np.diag([0.0, 0, 0, 1])))
+    for event in ((0.0, 1.5), (0.0, 1.0, -1.0), (np.nan, 0.0, 1.0)):
+        refuses("look-at", WeightEvent, *event)
 
 
 def test_chains_that_cannot_be_are_refused_by_name():
@@ -327,11 +326,6 @@ def test_weights_by_events(calls, expected):
     for time, found in expected.items():
         assert weight_at(time, events) == pytest.approx(found)
     assert weight_at(-1.0, events, 0.25) == (0.25, 0.0)
-
-
-@pytest.mark.parametrize("call", ((0.0, 1.5), (0.0, 1.0, -1.0), (float("nan"), 0.0, 1.0)))
-def test_weight_events_that_cannot_be_are_refused(call):
-    refuses("look-at", WeightEvent, *call)
 
 
 STEP, COARSE, FINEST = 0.25, 4.0, 0.005  # of target angles and limits [deg]

@@ -8,7 +8,7 @@ import bpy
 import numpy as np
 
 from ... import keyframes
-from ...errors import RagdollError
+from ...errors import RagdollError, named
 from ..physics import source
 from ..rig import armature, skinning
 from ..rig.action_channels import curves_of, playing, rotation_property
@@ -25,6 +25,9 @@ FIGURES, LISTED = ("mean_deg", "mean_mm", "worst_deg", "worst_mm"), 5  # of a bo
 NOTES = {  # on bones of which a report says so, or what it says
     "loose": "No control of their own have {0}",
     "locked": "The controls {0} cannot be moved, as where their location is locked: they only turn what they carry",
+    "still": "The rotation of {0} is locked: it turns nothing",
+    "driven": "The rotation of {0} is driven: it turns nothing else",
+    "hidden": "Hidden controls have keys: show {0}",
     "kept": "Inverse kinematics cannot lead {0} exactly: their limbs are keyed in FK",
     "reversed": "The rig has {0} the other way round: they are turned, not placed",
 }
@@ -76,15 +79,15 @@ def bake_frames(
     carried = _carrying(obj, names, choice, recorder.numbers[0])
     as_shown = recorder.poses, recorder.worlds
     try:
-        named, keyed, properties = yield from _carry(obj, recorder, names, choice, carried)
+        written, keyed, properties = yield from _carry(obj, recorder, names, choice, carried)
         off = np.array(recorder.off)
         if carried is not None and choice.to == AUTO and off[..., 1].max() > ASTRAY * carried.height:
             missed = notes_on(_carried(carried, off, obj.active_ragdoll.height))[0]
             STATE.warn(obj.name, f"{missed}: the bones have the keys")
             carried.remove()
             carried, (recorder.poses, recorder.worlds) = None, as_shown
-            named, keyed, properties = yield from _carry(obj, recorder, names, choice, None)
-        _write(obj, recorder, named, keyed, choice, carried, properties)
+            written, keyed, properties = yield from _carry(obj, recorder, names, choice, None)
+        _write(obj, recorder, written, keyed, choice, carried, properties)
     finally:
         if carried is not None:
             carried.remove()
@@ -106,6 +109,9 @@ def _carry(obj, recorder, names: list, choice: Choice, carried) -> Iterator[int]
             name = curve.data_path.rpartition('["')[2].removesuffix('"]')
             text = f"'{name}' is keyed within the frames: it is held as at frame {recorder.numbers[0]}"
             STATE.warn(obj.name, f"The switch {text}")
+    keyed = {bone for curve in curves for bone in rig_graph.bones_in(curve.data_path)}
+    if below := [name for name in carried.bones if name in keyed and name not in carried.keyed]:
+        STATE.warn(obj.name, f"Keys that bones below the controls have stay as they are: {named(below)}")
     return names, [*carried.keyed, *([root] if root else [])], properties
 
 
@@ -324,8 +330,26 @@ def _carried(carried: controls.Controls, off: np.ndarray, height: float) -> dict
         control = carried.control_of.get(body)
         locked = control if carried.parents[body] < 0 and not carried.keyed.get(control, True) else ""
         kinds = {"loose": control is None, "kept": body in carried.kept, "reversed": bool(carried.reversed[body])}
+        kinds |= _barred(carried, name) if control is None else {"hidden": _hidden(carried.all[control])}
         result[name] = dict(zip(FIGURES, figures[body]), control=control, locked=locked, **kinds)
     return result
+
+
+def _barred(carried: controls.Controls, name: str) -> dict:
+    """Controls at the head of a bone, on which it hangs, whose rotation is locked ("still") or "driven"; None: none."""
+    animation, head = carried.copy.animation_data, carried.all[name].head_local
+    paths = [d.data_path for d in animation.drivers if ".rotation_" in d.data_path] if animation else []
+    driven = {bone for path in paths for bone in rig_graph.bones_in(path)}
+    near = [n for n in carried.leading([name]) if (carried.all[n].head_local - head).length < 1e-3 * carried.height]
+    near = [n for n in near if n != name and (n in carried.shaped or not carried.shaped)]
+    still = (n for n in near if sum(carried.copy.pose.bones[n].lock_rotation) > 1)  # of one axis it is a hinge
+    return {"still": next(still, None), "driven": next((n for n in near if n in driven), None)}
+
+
+def _hidden(bone) -> str | None:
+    """The bone collection that is to be shown before one sees a bone, or None."""
+    shown = [found.is_visible_effectively for found in bone.collections]
+    return bone.collections[0].name if shown and not any(shown) else None
 
 
 def controls_of(obj) -> dict:
@@ -352,8 +376,8 @@ def notes_on(carried: dict) -> list[str]:
     notes = [f"The controls give the motion within {mm} and {deg}"]
     for kind, text in NOTES.items():
         found = [(name, of_one.get(kind)) for name, of_one in carried.items()]
-        if named := [f"'{name if said is True else said}'" for name, said in found if said]:
-            notes.append(text.format(", ".join(named)))
+        if listed := dict.fromkeys(f"'{name if said is True else said}'" for name, said in found if said):
+            notes.append(text.format(", ".join(listed)))
     return notes
 
 

@@ -67,7 +67,7 @@ def export_frames(obj, scene, first=None, last=None, path: Path | None = None, r
     recorder = Recorder(obj, scene, False)
     yield from recorder.watch(first, last)
     travel.carry(recorder, root_motion, root)
-    with STATE.occupied(), _selection_kept(path is not None):
+    with _view_kept(scene, current, path is not None), STATE.occupied():
         made = []
         try:
             _make(made, recorder, parents, path.suffix.lower() if path else "")
@@ -78,7 +78,6 @@ def export_frames(obj, scene, first=None, last=None, path: Path | None = None, r
             raise
         if export is not None:
             _remove(made)
-    scene.frame_set(current)
 
 
 def plain_parents(obj, root: str | None = None) -> dict:
@@ -145,7 +144,10 @@ def _make(made: list, recorder: Recorder, parents: dict, suffix: str) -> None:
     names = [bone.name for bone in new.data.bones]
     poses = np.array(recorder.poses)[:, [obj.data.bones.find(own) for own in names]]
     basis = basis_of(new.data.bones, names, _evened(poses, suffix) if suffix in EVEN else poses)
-    keys = action_keys.Poses.from_matrix_basis(names, recorder.numbers, basis)
+    numbers = recorder.numbers
+    if suffix == ".fbx":  # see _write_file
+        numbers, basis = [numbers[0] - 1, *numbers], np.concatenate([np.tile(np.eye(4), (1, len(names), 1, 1)), basis])
+    keys = action_keys.Poses.from_matrix_basis(names, numbers, basis)
     worlds = np.array(recorder.worlds)
     moving = {}
     if np.ptp(worlds, axis=0).max() > action_keys.LOCATION_AT_REST:
@@ -197,8 +199,8 @@ def _remove(made: list) -> None:
 
 
 @contextlib.contextmanager
-def _selection_kept(after: bool):
-    """Selection, active object and mode are put back: after trouble, and if asked for otherwise too."""
+def _view_kept(scene, frame: int, after: bool):
+    """The frame is shown again, and after trouble, or if asked for, selection, active object and mode are as before."""
     layer = bpy.context.view_layer
     active, chosen = layer.objects.active, list(layer.objects.selected)
     mode = active.mode if active is not None else "OBJECT"
@@ -214,6 +216,7 @@ def _selection_kept(after: bool):
             layer.objects.active = active
             if mode != "OBJECT":
                 bpy.ops.object.mode_set(mode=mode)
+        scene.frame_set(frame)
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------
@@ -237,6 +240,7 @@ def _write_file(export, path: Path, scene, frames: tuple[int, int]) -> None:
     before = scene.frame_start, scene.frame_end
     scene.frame_start, scene.frame_end = frames
     try:
+        scene.frame_set(frames[0] - 1)  # an FBX file has no other bind pose of bones without a mesh than the one shown
         operator(filepath=str(path), **settings)
     except RuntimeError as error:
         reason = str(error).strip().splitlines()[-1].removeprefix("Error: ")

@@ -42,7 +42,8 @@ def carry(recorder, to: str, root: str | None) -> tuple[list, dict]:
         way -= _way((worlds @ poses[:, row])[:, :3, 3])
         poses[:, row, :3, 3] += _along(worlds, way)
         recorder.poses = list(poses)
-        return [root, *(bone.name for bone in bones[root].children)], {}
+        # What hangs on no bone may follow the root by a constraint, as the torso of Rigify.
+        return [bone.name for bone in bones if bone.parent in (None, bones[root])], {}
     way -= _way(worlds[:, :3, 3])
     poses[:, :, :3, 3] -= _along(worlds, way)[:, None]
     above = worlds @ np.linalg.inv(recorder.bases)

@@ -234,7 +234,7 @@ def strays(scene) -> tuple[list, list]:
     outer += [other.collection for other in bpy.data.scenes if other != scene]
     kept = {thing for collection in outer for thing in (*collection.all_objects, *collection.children_recursive)}
     found = bpy.data.objects, bpy.data.collections
-    return tuple([t for t in things if is_ours(t) and t.library is None and t not in kept] for things in found)
+    return tuple([t for t in things if t not in kept and is_ours(t) and t.library is None] for things in found)
 
 
 def left_over(scene) -> list[str]:

@@ -113,6 +113,18 @@ def evaluate(scene, frame: int) -> None:
     stepping_layer(scene).update()
 
 
+def evaluate_new_world(scene, frame: int) -> None:
+    """Evaluate a frame at which Blender makes Bullet's world anew, its meshes first.
+
+    At once, Blender would read meshes that move while another thread replaces them, and crash now and then.
+    """
+    scene.rigidbody_world.enabled = False
+    evaluate(scene, frame)
+    scene.rigidbody_world.enabled = True
+    scene.update_tag()  # without a new frame meshes stay as they are
+    stepping_layer(scene).update()
+
+
 def remake_world(scene, change) -> None:
     """Have Blender make Bullet's world anew, and stand where the scene stood.
 
@@ -127,7 +139,7 @@ def remake_world(scene, change) -> None:
         evaluate(scene, frame)
     change()
     world.substeps_per_frame = world.substeps_per_frame  # the cache is out of date: the world is made anew
-    evaluate(scene, start + 1)
+    evaluate_new_world(scene, start + 1)
     scene.frame_set(now)
     if not enabled:
         world.enabled = False

@@ -34,7 +34,8 @@ def gravity(scene) -> tuple[float, float, float]:
         return 0.0, 0.0, 0.0
     weights = scene.rigidbody_world.effector_weights
     share = weights.gravity * weights.all
-    return tuple(share * own for own in scene.gravity[:])
+    x, y, z = scene.gravity
+    return share * x, share * y, share * z
 
 
 def pull(scene) -> float:
@@ -242,18 +243,17 @@ def halt(scene) -> None:
 
 def has_lost_members(scene) -> bool:
     """Whether bodies or joints were deleted, or joints renamed, since the world was made. Those added are noted."""
-    bodies, joints = members(scene)
-    before = STATE.members.get(scene.name, (0, frozenset()))
-    if bodies < before[0] or not joints >= before[1]:
+    now, before = members(scene), STATE.members.get(scene.name, (0, ()))
+    if now != before and (now[0] < before[0] or not set(now[1]) >= set(before[1])):
         return True
-    STATE.members[scene.name] = bodies, joints
+    STATE.members[scene.name] = now
     return False
 
 
-def members(scene) -> tuple[int, frozenset]:
-    """How many bodies and which joints the scene's world has now."""
+def members(scene) -> tuple[int, tuple]:
+    """How many bodies and which joints, in their order, the scene's world has now."""
     bodies, joints = scene.rigidbody_world.collection, scene.rigidbody_world.constraints
-    return len(bodies.all_objects) if bodies else 0, frozenset(joints.all_objects.keys() if joints else ())
+    return len(bodies.all_objects) if bodies else 0, tuple(joints.all_objects.keys() if joints else ())
 
 
 def release(scene) -> None:
@@ -367,5 +367,5 @@ def clear_old(scene) -> None:
 def clear_changed(scene) -> None:
     """`clear_old` where the scene has other joints than when its world was last made."""
     now = members(scene)
-    if STATE.made_with.get(scene.name, now)[1] != now[1]:
+    if set(STATE.made_with.get(scene.name, now)[1]) != set(now[1]):
         clear_old(scene)

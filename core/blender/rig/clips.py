@@ -21,7 +21,7 @@ from ...errors import RagdollError
 from ...motion.clip import Clip
 from ...motion.stack import LocalPose
 from ...skeleton import Skeleton
-from .action_channels import bone_path, curves_of, has_slots, rotation_property, slot_of
+from .action_channels import bone_path, curves_of, fcurves_of, has_slots, rotation_property, slot_of
 from .armature import converted, values_of
 
 # Value of each rotation property in bind pose.
@@ -142,6 +142,11 @@ def action_curves(action: bpy.types.Action, obj: bpy.types.Object, slot=None) ->
     if not curves:
         raise RagdollError(f'Action "{name}" is empty')
     return curves
+
+
+def animated_bones(action: bpy.types.Action, obj: bpy.types.Object) -> set[str]:
+    """Names of all bones that an action animates in the slot for `obj`, whether it has them or not."""
+    return set(_places(fcurves_of(action, obj), ())[1])
 
 
 def _checked(action: bpy.types.Action | None, obj: bpy.types.Object) -> bpy.types.Action:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import bpy
 import numpy as np
 
 from ... import quaternion
@@ -13,8 +14,11 @@ from ...motion.clip import Clip
 from ...motion.get_up import plan
 from ...motion.get_up.keys import Floor, Ranges, Relief, Surface, joint_balls
 from ...motion.stack import LocalPose, Rig
-from ..physics import ground
-from ..rig.armature import anatomy_of, array_of, bind_joints, pose_matrices
+from ...pose import compose_matrices
+from ..physics import built, ground
+from ..rig.armature import anatomy_of, armatures, array_of, bind_joints, pose_matrices
+from ..rig.clips import RigRest, animated_bones
+from ..runtime import STATE
 from ..settings.effects import AUTOMATIC
 
 _ROUND = np.stack(np.meshgrid(*[(-1.0, 0.0, 1.0)] * 3), axis=-1).reshape(-1, 3)  # of a body the outermost points there
@@ -29,9 +33,41 @@ def is_planned(group) -> bool:
     return group.reroot and group.get_up == AUTOMATIC and not (group.get_up_face_up or group.get_up_face_down)
 
 
-def biped(obj, rig: Rig, place: np.ndarray | None = None) -> Biped:
+def biped(obj, rig: Rig | None = None, place: np.ndarray | None = None) -> Biped:
     """A character as one that gets up over hands and feet. Raises RagdollError: it cannot; says what it lacks."""
+    if rig is None:
+        rest = RigRest(obj)
+        rig = Rig(rest.skeleton, rest.bind)
     return Biped(rig, anatomy_of(obj), *bind_joints(obj), place)
+
+
+def fitted(action, obj, fps: float) -> Clip:
+    """A get-up action as a clip of a character: by the names of the bones, or where it has less than half of them by
+    the roles of those of the armature in the file that has the most.
+
+    Raises RagdollError: there is no such armature, or one of both is no biped or quadruped; says why.
+    """
+
+    def share(other) -> float:
+        bones = animated_bones(action, other)
+        return len(bones & {*other.data.bones.keys()}) / max(len(bones), 1)
+
+    maker = obj
+    if share(obj) < 0.5:
+        maker = max((other for other in armatures(bpy.data.objects) if not built.is_ours(other)), key=share)
+    if share(maker) < 0.5:
+        raise RagdollError(
+            f"Action \"{action.name}\" moves other bones than those of '{obj.name}', or none: append or link the "
+            "armature that it was made for, and it is carried over by the roles of the bones"
+        )
+    clip = STATE.clips.get(action, maker, fps=fps)
+    if maker == obj:
+        return clip
+    own, other = (biped(each, place=array_of(each.matrix_world)) for each in (obj, maker))
+    poses = own.adopted(other, *other.placed(compose_matrices(*clip.poses.model(other.rig.skeleton))))
+    bind = compose_matrices(*own.rig.bind.model(own.rig.skeleton))
+    local = plan.local_poses(own, *poses, bind, np.zeros(clip.frame_count))
+    return Clip(clip.name, own.rig.skeleton.names, clip.fps, local)
 
 
 def planned(run, character, scene, frame: int, lying, place, manner: plan.Manner) -> tuple[plan.Plan, Clip]:

@@ -27,7 +27,7 @@ class LimitRescue(Effect):
         """Find bodies that have to be led back, and those that have arrived."""
         if run.frame == run.first:
             return
-        if run.wanted_trace.min() > limits.NEAR_TRACE and not self.kinematic.any():
+        if np.minimum.reduce(run.wanted_trace) > limits.NEAR_TRACE and not len(self.kinematic.nonzero()[0]):
             self._off[:] = 0.0
             return
         led, angles = self.kinematic.copy(), limits.angles_of(run.wanted_trace)

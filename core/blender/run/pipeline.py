@@ -80,7 +80,7 @@ def start(scene) -> Run:
         for effect in run.effects:
             effect.before_joints(run, scene, bind)
         body_objects.place_pieces(run)
-        view_layers.evaluate(scene, first - 2)
+        view_layers.evaluate_new_world(scene, first - 2)
         for effect in run.effects:
             effect.after_joints(run)
         # The frame before is the first one continued backwards: many clips begin with a pose that jumps.
@@ -126,13 +126,13 @@ def step(run: Run, scene) -> None:
     frame = scene.frame_current
     world.refuse_remapped(scene)
     run.graph = depsgraph_of(scene)
+    substeps, seconds = scene.rigidbody_world.substeps_per_frame, world.seconds_per_frame(scene)
+    write.show_physics(run, True, scene)
     _carry_settings(run)
     _evaluate_source(run, scene, frame)
     _read_settings(run, scene)
     _apply_settings(run, scene)
-    write.show_physics(run, True, scene)
     before, run.wanted = run.wanted, _wanted(run, scene, frame)
-    substeps, seconds = scene.rigidbody_world.substeps_per_frame, world.seconds_per_frame(scene)
     for effect in run.effects:
         effect.step(run, scene, seconds, substeps)
     run.merge_effects()
@@ -148,7 +148,8 @@ def step(run: Run, scene) -> None:
     joined = servo.in_joints(run.wanted, run.parents, run.pivots, run.slack, run.kinematic)
     reachable = servo.within_reach(run.body, joined, run.reach, run.reach_trace)
     run.command = servo.lag_compensated(run.command, reachable, substeps)
-    run.command[run.waiting] = run.body[run.waiting]
+    if run.any_waiting:
+        run.command[run.waiting] = run.body[run.waiting]
     write.place(run, "targets", run.command)
     if run.any_kinematic:
         places = run.wanted
@@ -180,6 +181,7 @@ def observe(run: Run, scene) -> None:
 
 
 # ---- reading ------------------------------------------------------------------------------------------------------
+# `np.add.reduce` and its like are what `sum` and `max` come to: in every frame the way there takes its time.
 def _posed(run: Run, scene, frame: int | None, record: bool) -> np.ndarray:
     """The bones in the world [m, 4, 4], with their scale, after the motion stack; without it for no frame."""
     matrices = np.empty((run.characters[-1].rows.stop, 4, 4))
@@ -187,7 +189,7 @@ def _posed(run: Run, scene, frame: int | None, record: bool) -> np.ndarray:
         pose_of = character.source.evaluated_get(run.source_graph)
         if character.motion is None or frame is None:
             pose_of.pose.bones.foreach_get("matrix", character.buffer)
-            pose = character.buffer.reshape(-1, 4, 4)[character.bones].transpose(0, 2, 1)
+            pose = character.buffer.reshape(-1, 4, 4).take(character.bones, axis=0).transpose(0, 2, 1)
         else:
             pose, basis = character.motion.pose(scene, frame, record=record)
             pose = pose[character.bones]
@@ -204,10 +206,10 @@ def _wanted(run: Run, scene, frame: int, record: bool = True) -> np.ndarray:
     """Where the animation has the bodies: rigid matrices [m, 4, 4], world."""
     matrices = _posed(run, scene, frame, record)
     axes = matrices[:, :3, :3]
-    lengths = np.sqrt(np.maximum(np.einsum("mij,mij->mj", axes, axes), 1e-24))
+    lengths = np.sqrt(np.maximum(np.add.reduce(axes * axes, axis=1), 1e-24))
     axes /= (run.handedness * lengths)[:, None, :]
     result = matrices @ run.offsets
-    if not math.isfinite(result.sum()):
+    if not math.isfinite(np.add.reduce(result, axis=None)):
         row = int(np.flatnonzero(~np.isfinite(result).all(axis=(1, 2)))[0])
         raise RagdollError(f"The animation of {shot_run.name_of(run, row)} is not a number at frame {frame}")
     return result
@@ -219,9 +221,10 @@ def _read_bodies(run: Run) -> None:
         character.bodies.objects.foreach_get("matrix_world", run.buffer[character.rows].reshape(-1))
     body = run.buffer.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
     moved = body[:, :3, 3] - run.body[:, :3, 3]
-    squares = np.einsum("mi,mi->m", moved, moved)
-    trace = np.einsum("mij,mij->m", body[:, :3, :3], run.wanted[:, :3, :3])
-    if not squares.max() <= run.surely_near or not math.isfinite(trace.sum()):  # also what is not a number
+    squares = np.add.reduce(moved * moved, axis=1)
+    trace = np.add.reduce(body[:, :3, :3] * run.wanted[:, :3, :3], axis=(1, 2))
+    farthest, turned = np.maximum.reduce(squares), np.add.reduce(trace)
+    if not farthest <= run.surely_near or not math.isfinite(turned):  # also what is not a number
         near, finite = (np.abs(moved) <= run.farthest).all(axis=1), np.isfinite(body).all(axis=(1, 2))
         if not (near & finite).all():
             row = int(np.flatnonzero(~(near & finite))[0])
@@ -233,17 +236,19 @@ def _read_bodies(run: Run) -> None:
 def _note_calm(run: Run, seconds: float, gravity: tuple) -> None:
     """Find characters that have come to lie nearly still; gravity: [3] [m/s^2]."""
     before, run.velocity = run.velocity, run.moved / seconds
-    kept = (1.0 - run.gains[:, write.LINEAR_DRAG]) ** seconds
-    gained = run.velocity - kept[:, None] * (run.velocity if before is None else before)
+    if run.kept[0] != seconds:
+        run.kept = seconds, ((1.0 - run.gains[:, write.LINEAR_DRAG]) ** seconds)[:, None]
+    gained = run.velocity - run.kept[1] * (run.velocity if before is None else before)
     pull = math.hypot(*gravity)
     for character in run.characters:
         rows, lying = character.rows, character.support > servo.SUPPORTED
         if before is not None:
-            change = (run.masses[rows] @ gained[rows] / character.mass).tolist()
+            change = (np.add.reduce(run.masses[rows, None] * gained[rows]) / character.mass).tolist()
             character.support = servo.support(character.support, change, gravity, seconds)
         supported = character.support > servo.SUPPORTED
         was = character.calm >= servo.CALM_AFTER
-        own_speed, speed = froude(character.height, pull), math.sqrt(run.moved_squares[rows].max()) / seconds
+        farthest = math.sqrt(np.maximum.reduce(run.moved_squares[rows]))
+        own_speed, speed = froude(character.height, pull), farthest / seconds
         # Nothing tells whether a floor bears it or the wind, in which it would drift on.
         rests = supported and not (run.in_fields and collision.in_field(run, rows))
         character.calm = servo.settled(character.calm, speed, own_speed, rests, seconds)

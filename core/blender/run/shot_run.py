@@ -171,7 +171,8 @@ class Run:
     gains_dirty = True  # something that the drives depend on has changed
     limited = False  # a force or torque has a limit
     any_kinematic = False
-    any_struck = False
+    any_struck = any_waiting = False
+    kept: tuple = 0.0, None  # seconds of a frame, and the share of their speed that drag leaves bodies in it [m, 1]
     observed: int | None = None  # last frame after which the bodies were read
 
     def __init__(self, scene, first: int) -> None:
@@ -215,10 +216,10 @@ class Run:
         self.parents = np.concatenate([np.where(rows < 0, -1, rows + begin) for rows, begin in of_each])  # [m], or -1
         bind, heads = np.array([part.bind for part in parts]), np.linalg.inv(self.offsets)[:, :, 3]
         in_parents = np.einsum("mij,mj->mi", np.linalg.inv(bind[self.parents]) @ bind, heads)
-        self.pivots = np.array([heads, in_parents])  # of the joints in the bodies and in their parents [2, m, 4]
-        self.slack = np.repeat(
-            [SLACK * c.height for c in self.characters], counts
-        )  # of joints in the animation [m] [m]
+        # Of the joints in the bodies and in their parents [2, m, 4, 1], and how far they may part [m] [m].
+        self.pivots = np.array([heads, in_parents])[..., None]
+        heights = np.repeat([c.height for c in self.characters], counts)
+        self.slack = np.where(self.parents < 0, np.inf, SLACK * heights)
         farthest = [[max(FASTEST * character.height, FALLING) / 24.0] for character in self.characters]
         self.farthest = np.repeat(farthest, counts, axis=0)  # how far a body may move in a frame along an axis [m, 1]
         self.surely_near = float(self.farthest.min()) ** 2  # squared way that is none too far for any body [m^2]
@@ -247,7 +248,7 @@ class Run:
         for name in MASKS:
             setattr(self, name, self._merged(name))
         self.kinematic_by_effect = self._merged("kinematic")
-        self.any_struck = bool(self.struck.any())
+        self.any_struck, self.any_waiting = bool(self.struck.any()), bool(self.waiting.any())
         self.joint_space = self.in_joints & ~self._merged("driven_in_world")
         self.gains_dirty = self.modes_dirty = True
         for effect in self.effects:

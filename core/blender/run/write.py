@@ -13,6 +13,7 @@ from ...ragdoll.joints import limits
 from ..physics import built, source
 from ..physics.view_layers import graphs
 from ..rig.clips import scene_fps
+from ..runtime import STATE
 from .shot_run import Run
 
 LINEAR_DRAG = 8  # column of a run's gains, see `_gains`
@@ -59,6 +60,7 @@ def place(run: Run, kind: str, matrices: np.ndarray, only: np.ndarray | None = N
             continue
         objects = getattr(character, kind).evaluated_get(graph).objects
         mine = columns[rows]
+        flat = mine.reshape(-1)
         if only is not None and not only[rows].all():
             for name in ("matrix_basis", "matrix_world"):
                 now = np.empty_like(mine)
@@ -66,9 +68,9 @@ def place(run: Run, kind: str, matrices: np.ndarray, only: np.ndarray | None = N
                 now[only[rows]] = mine[only[rows]]
                 objects.foreach_set(name, now.ravel())
             continue
-        objects.foreach_set("matrix_basis", mine.ravel())
-        objects.foreach_get("matrix_basis", mine.ravel())
-        objects.foreach_set("matrix_world", mine.ravel())
+        objects.foreach_set("matrix_basis", flat)
+        objects.foreach_get("matrix_basis", flat)
+        objects.foreach_set("matrix_world", flat)
 
 
 def put(run: Run, helper, matrix) -> None:
@@ -127,6 +129,7 @@ def show_physics(run: Run, on: bool, scene) -> list:
     In all view layers: those that do not step read the bodies' places from the cache.
     """
     changed, layers = [], graphs(scene)
+    STATE.at_rest.discard(scene.name)
     for character in run.characters:
         muted = not on or bool(run.switched_off[character.rows.start])  # nobody sees one that is switched off
         if _write_own(character.physics, character.bone_names, "mute", muted, layers):
@@ -160,7 +163,7 @@ def write_gains(run: Run, scene, substeps: int, seconds: float) -> None:
                 body.use_deactivation = asleep
             constraint.enabled = own[0] > 0.0 or max(own[2:5]) > 0.0
             set_springs(constraint, own)
-    run.gains = gains
+    run.gains, run.kept = gains, Run.kept
 
 
 def set_springs(constraint, gains: list) -> None:

@@ -5,11 +5,9 @@ from mathutils import Vector
 
 from ...anatomy.roles import GENERIC
 from ...errors import RagdollError
-from ...motion.stack import Rig
 from ...ragdoll.diagnosis import ERROR, INFO, REBUILD, WARNING, Finding, left_over
 from .. import interface, preferences
 from ..physics import built, ground, world
-from ..rig.clips import RigRest
 from ..run import get_up
 from ..runtime import STATE
 from . import diagnose
@@ -93,9 +91,9 @@ def _no_way_up(obj) -> str:
     if not (group.enabled and get_up.is_planned(group)):
         return ""
     if STATE.upright.get(obj.name, ("",))[0] != build:
-        rest, reason = RigRest(obj), ""
+        reason = ""
         try:
-            get_up.biped(obj, Rig(rest.skeleton, rest.bind))
+            get_up.biped(obj)
         except RagdollError as error:
             reason = str(error)
         STATE.upright[obj.name] = build, reason

@@ -144,7 +144,8 @@ def plan(own: Biped, surface, lying, floor, animated, world, *, fps, gravity, ma
         ranges.check(own, deltas)
     deltas, places = q.multiply(turn, deltas), q.rotate(turn, places) + origin
     move = _move_in_world(own, world, way, shift)
-    poses = _local_poses(own, deltas, places, animated(frames / fps), move, world, share)
+    there = np.linalg.solve(world, move.matrix() @ world) @ animated(frames / fps)
+    poses = local_poses(own, deltas, places, there, share)
     return Plan(strategy, tuple(key.name for key in keys), times, poses, move, found.planted, tempo)
 
 
@@ -337,13 +338,12 @@ def _move_in_world(own: Biped, world, way, shift) -> Reroot:
     return Reroot(q.from_matrix(rotation), into @ shift + place - rotation @ place)
 
 
-def _local_poses(own: Biped, deltas, places, animated, move: Reroot, world, share) -> LocalPose:
-    """Poses [f, n] relative to the parents. Bones that the plan does not move are where the animation will have them.
+def local_poses(own: Biped, deltas, places, there, share) -> LocalPose:
+    """Poses [f, n] relative to the parents. Bones that a biped does not move are as in a pose `there` [n, 4, 4].
 
-    What a posture leaves of the animation's pose, such as twists, comes in by the share [f], so that the last is exact.
+    What a posture leaves of that pose, such as twists, comes in by the share [f], so that the last is exact.
     """
     skeleton = own.rig.skeleton
-    there = np.linalg.solve(world, move.matrix() @ world) @ animated
     last = LocalPose(*pose_space.decompose_matrices(pose_space.model_to_local_matrices(skeleton, there)))
     positions, rotations, sizes = last.model(skeleton)
     base = LocalPose(*(np.repeat(array[None], len(deltas), axis=0) for array in vars(last).values()))

@@ -25,7 +25,7 @@ _UNIT = np.eye(3)
 _X = np.array([x for x, _z in MOTORS])
 _Z = np.array([z for _x, z in MOTORS])
 _TRIPLES = np.array(list(itertools.combinations(range(len(MOTORS)), 3)))
-FLAT = 1e-9  # of a unit axis: what keeps three motors' axes in one plane, or fewer of them, from being divided by
+FLAT = 1e-9  # square of the determinant of three motors' axes that as good as lie in one plane
 SKEWED = 0.5  # determinant of three motors' axes: 1 at right angles, 0 where they lie in one plane
 
 
@@ -82,7 +82,9 @@ def shares(axes_of, on, torque):
     """
     columns = np.where(on[..., None], axes_of, 0.0)
     # The normal equations take a tenth of the time of a pseudo-inverse.
-    normal = columns.swapaxes(-1, -2) @ columns + FLAT * np.eye(3)
+    normal = columns.swapaxes(-1, -2) @ columns
+    normal[on.sum(axis=1) == 1] = np.eye(3)  # a single axis takes its part of the torque
+    normal[np.linalg.det(normal) < FLAT] += FLAT * np.eye(3)  # else their shares would have no end
     return np.abs(columns @ np.linalg.solve(normal, torque[..., None]))[..., 0]
 
 

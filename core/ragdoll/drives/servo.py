@@ -175,17 +175,16 @@ def in_joints(wanted, parents, pivots, slack, placed):
 
     Args:
         parents: rows [m], before those of their children, -1 at roots.
-        pivots: of the joints in the bodies and in their parents [2, m, 4], homogeneous.
-        slack: how far those may be apart [m] [m]. placed: mask of the bodies that nothing drives [m].
+        pivots: of the joints in the bodies and in their parents [2, m, 4, 1], homogeneous.
+        slack: how far those may be apart [m] [m], without end at roots. placed: mask of bodies that nothing drives [m].
     """
-    gaps = (np.einsum("mij,mj->mi", wanted[parents], pivots[1]) - np.einsum("mij,mj->mi", wanted, pivots[0]))[:, :3]
-    apart = np.linalg.norm(gaps, axis=1)
-    held = (parents >= 0) & ~placed
-    far = held & (apart > slack)
-    if not far.any():
+    gaps = (wanted.take(parents, axis=0, mode="wrap") @ pivots[1] - wanted @ pivots[0])[:, :3, 0]
+    apart = np.sqrt(np.add.reduce(gaps * gaps, axis=1))
+    far = apart > slack
+    if not len(far.nonzero()[0]):
         return wanted
-    shifts = gaps * (far * (1.0 - slack / np.maximum(apart, 1e-12)))[:, None]
-    for row in np.flatnonzero(held):
+    shifts = gaps * np.where(far & ~placed, 1.0 - slack / np.maximum(apart, 1e-12), 0.0)[:, None]
+    for row in np.flatnonzero((parents >= 0) & ~placed):
         shifts[row] += shifts[parents[row]]
     result = wanted.copy()
     result[:, :3, 3] += shifts
@@ -198,7 +197,7 @@ def within_reach(body, target, farthest, trace):
     Args:
         farthest: angles [m] [rad]; trace: that of rotations by them [m].
     """
-    far = np.flatnonzero(np.einsum("mij,mij->m", body[:, :3, :3], target[:, :3, :3]) < trace)
+    (far,) = (np.add.reduce(body[:, :3, :3] * target[:, :3, :3], axis=(1, 2)) < trace).nonzero()
     if not len(far):
         return target
     start, end, angles = body[far, :3, :3], target[far, :3, :3], farthest[far]

@@ -4,7 +4,7 @@ import bpy
 
 from ....errors import RagdollError
 from ....motion.stack import Inputs, LocalPose, Rig, Step
-from ...run import records
+from ...run import get_up, records
 from ...runtime import STATE
 from . import Kind
 
@@ -17,7 +17,7 @@ class Elsewhere(Step):
     name = NAME
 
     def __init__(self, obj) -> None:
-        self.obj, self._now = obj, None
+        self.obj, self._now, self._clips = obj, None, {}
 
     def read(self, reader, pose: LocalPose) -> Inputs | None:
         """Find the passage of the frame; note the pose that comes in, because a passage may begin here."""
@@ -46,7 +46,11 @@ class Elsewhere(Step):
         found = bpy.data.actions.get(action)
         if found is None:
             raise RagdollError(f"{NAME}: the get-up action '{action}' of '{self.obj.name}' was deleted")
-        return STATE.clips.get(found, self.obj, fps=fps)
+        edits, clip = self._clips.get((action, fps), (None, None))
+        if edits != STATE.clips.edits:
+            clip = get_up.fitted(found, self.obj, fps)
+            self._clips[action, fps] = STATE.clips.edits, clip
+        return clip
 
 
 class Recovery(Kind):
