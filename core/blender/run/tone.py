@@ -55,10 +55,10 @@ class Falling:
         if not self.fall.touched:
             place = self.shares @ body[rows, :3, 3]
             feet = np.add.reduce(body[self.feet, :3, 3]) / len(self.feet) if len(self.feet) else place
-            lean, axes = place - feet, self._axes(run)
+            lean, axes = (place - feet).tolist(), self._axes(run)
             if pull > 0.0:
                 clearance = self._clearance(run, solids(), gravity / pull) - MARGIN * height
-        velocity = np.zeros(3) if run.velocity is None else self.shares @ run.velocity[rows]
+        velocity = (0.0,) * 3 if run.velocity is None else (self.shares @ run.velocity[rows]).tolist()
         found = tone.Trunk(lean, velocity, axes, clearance, height, gravity)
         self.fall = tone.step(self.fall, found, reflexes, seconds)
 
@@ -75,13 +75,13 @@ class Falling:
                 ways.append(float((found[0] - starts[row]) @ down - sizes[row]))
         return min(ways)
 
-    def _axes(self, run) -> np.ndarray | None:
+    def _axes(self, run) -> list | None:
         if self.facing is None:
             return None
         forward, left = np.einsum("tij,taj->ai", run.body[self.trunk, :3, :3], self.facing)
         forward /= max(math.hypot(*forward), 1e-9)
         left -= forward * float(left @ forward)
-        return np.array([forward, left / max(math.hypot(*left), 1e-9)])
+        return [forward.tolist(), (left / max(math.hypot(*left), 1e-9)).tolist()]
 
 
 class Tone(Effect):
