@@ -116,7 +116,7 @@ def _passage_to(passage: Passage) -> dict:
 def _passage_from(data: dict) -> Passage:
     more = {name: data[name] for name in ("frame", "fps", "action", "duration")}
     if data["lowest"] is not None:
-        more["lowest"] = (_unpacked(data["lowest"][0]).astype(int), data["lowest"][1])
+        more["lowest"] = (_unpacked(data["lowest"][0]), data["lowest"][1])
     more["keys"] = data.get("keys", [])
     if "planned" in data:
         more["planned"] = Clip("Get Up", (), data["fps"], _poses_from(data["planned"]))

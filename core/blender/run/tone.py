@@ -8,11 +8,9 @@ from functools import cache
 import numpy as np
 
 from ...anatomy.roles import ARM, CHEST, FOOT, PELVIS, SHANK, SPINE
-from ...pose import moved
 from ...ragdoll.recovery import states, tone
 from ..physics import built, ground, joint_objects, world
 from ..physics.motors import Muscles
-from ..rig.armature import array_of
 from ..runtime import STATE
 from .shot_run import Effect
 
@@ -49,7 +47,7 @@ class Falling:
         self.corners = np.array([character.bodies.objects[int(row) - begin].bound_box for row in self.trunk])
 
     def step(self, run, solids, gravity: np.ndarray, reflexes: bool, seconds: float) -> None:
-        """After a frame is shown: the fall until the next one. solids: see `_bounded`."""
+        """After a frame is shown: the fall until the next one. solids: see `ground.bounded`."""
         rows, body, height = self.trunk, run.body, self.character.height
         pull, lean, axes, clearance = math.hypot(*gravity), None, None, np.inf
         if not self.fall.touched:
@@ -67,12 +65,9 @@ class Falling:
         starts, turns = run.body[self.trunk, :3, 3], run.body[self.trunk, :3, :3]
         reach = FAR * self.character.height * down
         sizes = ((self.corners @ turns.transpose(0, 2, 1)) @ down).max(axis=1)
-        others, lowest, highest = solids
-        low, high = (each(starts, starts + reach)[:, None] for each in (np.minimum, np.maximum))
         ways = [np.inf]
-        for row, other in np.argwhere(((low <= highest) & (high >= lowest)).all(axis=2)).tolist():
-            if (found := ground.met(others[other], starts[row], reach)) is not None:
-                ways.append(float((found[0] - starts[row]) @ down - sizes[row]))
+        for row, place in ground.meetings(solids, starts, starts + reach):
+            ways.append(float((place - starts[row]) @ down - sizes[row]))
         return min(ways)
 
     def _axes(self, run) -> list | None:
@@ -135,7 +130,7 @@ class Tone(Effect):
         if any(fading := [each.fall.faded > 0.0 for each in falling]):
             now = tone.target([each.fall for each in falling], *course)
             start = np.where(np.array(fading)[whose, None], now, start)
-        solids = cache(lambda: _bounded(self._solids, run.graph))
+        solids = cache(lambda: ground.bounded(self._solids, run.graph))
         for each, own in zip(falling, settings, strict=True):
             each.step(run, solids, gravity, own.reflexes, seconds)
         falls, pull = [each.fall for each in falling], math.hypot(*gravity)
@@ -159,14 +154,6 @@ class Tone(Effect):
             strongest=strongest,
             holding=weight**tone.HOLDS * strongest,
         )
-
-
-def _bounded(solids: list, graph) -> tuple:
-    """Solids as they are evaluated, and the corners of the boxes around them in the world [s, 3], [s, 3]."""
-    others = [solid.evaluated_get(graph) for solid in solids]
-    boxes = np.array([moved(np.array(other.bound_box), array_of(other.matrix_world)) for other in others])
-    boxes = boxes.reshape(-1, 8, 3)
-    return others, boxes.min(axis=1), boxes.max(axis=1)
 
 
 def _rows(settings: list, begin: int, *roles) -> np.ndarray:
