@@ -49,13 +49,15 @@ class Falling:
     def step(self, run, solids, gravity: np.ndarray, reflexes: bool, seconds: float) -> None:
         """After a frame is shown: the fall until the next one. solids: see `ground.bounded`."""
         rows, body, height = self.trunk, run.body, self.character.height
-        pull = math.hypot(*gravity)
-        falls = pull > 0.0 and not self.fall.touched
-        clearance = self._clearance(run, solids(), gravity / pull) - MARGIN * height if falls else np.inf
-        place = self.shares @ body[rows, :3, 3]
-        feet = np.add.reduce(body[self.feet, :3, 3]) / len(self.feet) if len(self.feet) else place
-        velocity = np.zeros(3) if run.velocity is None else self.shares @ run.velocity[rows]
-        found = tone.Trunk(place - feet, velocity, self._axes(run), clearance, height, gravity)
+        pull, lean, axes, clearance = math.hypot(*gravity), None, None, np.inf
+        if not self.fall.touched:
+            place = self.shares @ body[rows, :3, 3]
+            feet = np.add.reduce(body[self.feet, :3, 3]) / len(self.feet) if len(self.feet) else place
+            lean, axes = (place - feet).tolist(), self._axes(run)
+            if pull > 0.0:
+                clearance = self._clearance(run, solids(), gravity / pull) - MARGIN * height
+        velocity = (0.0,) * 3 if run.velocity is None else (self.shares @ run.velocity[rows]).tolist()
+        found = tone.Trunk(lean, velocity, axes, clearance, height, gravity)
         self.fall = tone.step(self.fall, found, reflexes, seconds)
 
     def _clearance(self, run, solids: tuple, down: np.ndarray) -> float:
@@ -68,13 +70,13 @@ class Falling:
             ways.append(float((place - starts[row]) @ down - sizes[row]))
         return min(ways)
 
-    def _axes(self, run) -> np.ndarray | None:
+    def _axes(self, run) -> list | None:
         if self.facing is None:
             return None
         forward, left = np.einsum("tij,taj->ai", run.body[self.trunk, :3, :3], self.facing)
         forward /= max(math.hypot(*forward), 1e-9)
         left -= forward * float(left @ forward)
-        return np.array([forward, left / max(math.hypot(*left), 1e-9)])
+        return [forward.tolist(), (left / max(math.hypot(*left), 1e-9)).tolist()]
 
 
 class Tone(Effect):
@@ -92,10 +94,12 @@ class Tone(Effect):
         falling, found = {}, run.effect("recoveries").by_name
         for name, own in found.items():
             if own.state.phase in (states.LIMP, states.SETTLING) and own.settings.tone > 0.0:
-                if run.joint_drives is None or not len(run.joint_drives.of(own.character)):
+                if name in self._falling:
+                    falling[name] = self._falling[name]
+                elif run.joint_drives is None or not len(run.joint_drives.of(own.character)):
                     STATE.warn(name, f"'{name}' falls without muscle tone: build its ragdoll anew")
                 else:
-                    falling[name] = self._falling.get(name) or Falling(run, own.character)
+                    falling[name] = Falling(run, own.character)
         if falling != self._falling:
             self._join(run.joint_drives, falling)
         self.muscles = [self._led(run, scene, [found[name].settings for name in falling], seconds)] if falling else ()
