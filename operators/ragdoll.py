@@ -63,8 +63,8 @@ class ACTIVE_RAGDOLL_OT_build(Unbaked, bpy.types.Operator):
                 continue
             self.tell("INFO", f"'{obj.name}': {result.text()}")
             made.append(obj)
-        if objects[0] in made:  # what the sidebar shows
-            diagnose.diagnose(objects[0], interface.scene_of(objects[0], context))
+            if obj == objects[0]:  # what the sidebar shows; found before the scene is evaluated, else it would be twice
+                diagnose.diagnose(obj, interface.scene_of(obj, context))
         return {"FINISHED"} if made else {"CANCELLED"}
 
 

@@ -169,7 +169,7 @@ def limb_directions(anatomy, parents, heads, tails, vertices=None) -> np.ndarray
     """
     heads, tails = np.asarray(heads, dtype=float), np.asarray(tails, dtype=float)
     size = float(np.max(np.ptp(np.concatenate([heads, tails]), axis=0))) if len(heads) else 0.0
-    following = _following(anatomy, parents)
+    following = _following(anatomy, np.asarray(parents).tolist())
     result = np.zeros((len(heads), 3))
     for bone in range(len(heads)):
         ways = [heads[following[bone]].mean(axis=0) - heads[bone]] if following[bone] else []

@@ -39,7 +39,7 @@ class Figure:
         self._legs = self.rig.with_ancestors(self._feet)
         moved = [bone for bone, *_more in (*self.trunk, *self.arms)]
         self._all = self.rig.with_ancestors([*self._feet, *moved])
-        self._seen = None  # a pose and its view
+        self._seen = self._sampled = None, None, None  # a pose and its view; with a world its sample
 
     def body(self, scale: float, height: float, gravity: float) -> Body:
         """Its measures, in a world in which the armature has a scale."""
@@ -60,13 +60,15 @@ class Figure:
 
     def sampled(self, pose: LocalPose, world: np.ndarray) -> Sample:
         """Hip and feet of a pose."""
-        places = self.view(pose).positions
-        joints = np.array([places[bone] for bone in (*self._tops, *self._feet)])
-        return self.sample(pose_space.moved(joints, world))
+        if self._sampled[0] is not pose or self._sampled[1] is not world:
+            places = self.view(pose).positions
+            joints = np.array([places[bone] for bone in (*self._tops, *self._feet)])
+            self._sampled = pose, world, self.sample(pose_space.moved(joints, world))
+        return self._sampled[2]
 
     def view(self, pose: LocalPose) -> ModelView:
         """Its bones in a pose; asked again of the same one, they are known."""
-        if self._seen is None or self._seen[0] is not pose:
+        if self._seen[0] is not pose:
             self._seen = pose, ModelView(self.rig, pose, self._all)
         return self._seen[1]
 
@@ -83,9 +85,10 @@ class Figure:
         """The pose as the state has it; world: of the armature, without shear."""
         now = _Posing(self, body, pose, world, state)
         positions, hip = np.array(pose.positions, order="C"), (state.hip.real, state.hip.imag)
-        positions[: self.rig.skeleton.root_count] += now.inverse @ (*hip, state.rise[0] - state.drop[0])
+        positions[: self.rig.skeleton.root_count] += now.inside((*hip, state.rise[0] - state.drop[0]))
         result = write_rotations(LocalPose(positions, pose.rotations, pose.scales), now.turns())
-        return stabilize(list(self.legs), self.rig, result, Inputs(reference=now.planted(result)))
+        after = ModelView(self.rig, result, self._legs)
+        return stabilize(list(self.legs), self.rig, result, Inputs(reference=now.planted(after)), after)
 
 
 class _Posing:
@@ -93,19 +96,19 @@ class _Posing:
 
     def __init__(self, figure: Figure, body: Body, pose: LocalPose, world: np.ndarray, state: State) -> None:
         self.figure, self.body, self.pose, self.state = figure, body, pose, state
-        inverse, determinant = pose_space.inverted(world)
-        self.world, self.inverse, self.sense = world, inverse[:3, :3], 1.0 if determinant > 0.0 else -1.0
+        *axes, origin = world[:3].T.tolist()
+        self.world = c.Affine(origin, axes)
+        volume = c.dot(axes[0], c.cross(*axes[1:]))  # one without any is refused by name after the stack
+        self.inverse, self.sense = self.world.inverse() if volume else None, 1.0 if volume > 0.0 else -1.0
         self.view, self.heading = figure.view(pose), figure.sampled(pose, world).heading
 
-    def _place(self, position) -> tuple:
-        return tuple((self.world[:3, :3] @ position + self.world[:3, 3]).tolist())
-
-    def _inside(self, vector) -> tuple:
-        return tuple((self.inverse @ vector).tolist())
+    def inside(self, vector: tuple) -> tuple:
+        """A vector of the world in armature space."""
+        return c.transformed(self.inverse, vector)
 
     def _turn(self, axis, angle: float) -> tuple:
         """A rotation of the world in armature space."""
-        return c.axis_angle(c.unit(self._inside(axis), _UP), self.sense * angle)
+        return c.axis_angle(c.unit(self.inside(axis), _UP), self.sense * angle)
 
     def turns(self) -> dict:
         """Local rotations of trunk and arms."""
@@ -119,29 +122,28 @@ class _Posing:
             ahead, left = self.heading, 1j * self.heading
             for bone, elbow, side in self.figure.arms:
                 # The less, the less it hangs.
-                along = c.unit(self.world[:3, :3] @ self.view.axis(bone, self.pose.positions[elbow].tolist()), _UP)
+                along = c.unit(self.world.vector(self.view.axis(bone, self.pose.positions[elbow].tolist())), _UP)
                 share = arms * max(-along[2], 0.0)
                 out = self._turn((ahead.real, ahead.imag, 0.0), side * SPREAD * share)
                 forward = self._turn((left.real, left.imag, 0.0), -FORWARD * share)
                 found[bone] = self.view.turned(bone, c.multiply(out, forward))
         return found
 
-    def planted(self, result: LocalPose) -> LocalPose:
-        """The pose with the feet where the state has them, heels up where legs are too short in the result."""
+    def planted(self, after: ModelView) -> LocalPose:
+        """The pose with the feet where the state has them, heels up where legs are too short after the rest moved."""
         figure, view = self.figure, self.view
-        after = ModelView(figure.rig, result, figure._legs)
         positions, rotations = np.array(self.pose.positions, order="C"), {}
         for top, foot, moved in zip(figure._tops, figure._feet, self.state.feet, strict=True):
-            ankle, hip = self._place(view.positions[foot]), self._place(after.positions[top])
+            ankle, hip = self.world.point(view.positions[foot]), self.world.point(after.positions[top])
             vector = (moved.offset.real, moved.offset.imag, moved.height + moved.lift)
-            limit = max(STRETCHED * self.body.leg, c.length(c.sub(ankle, self._place(view.positions[top]))))
+            limit = max(STRETCHED * self.body.leg, c.length(c.sub(ankle, self.world.point(view.positions[top]))))
             goal = c.add(ankle, vector)
             angle, raised = self._heel(goal, hip, limit)
             if angle > 0.0 or moved.turn:
                 left = 1j * self.heading
                 heel = self._turn((left.real, left.imag, 0.0), angle)
                 rotations[foot] = view.turned(foot, c.multiply(self._turn(_UP, moved.turn), heel))
-            local = c.rotate(c.conjugate(view.parent_rotation(top)), self._inside(c.sub(raised, ankle)))
+            local = c.rotate(c.conjugate(view.parent_rotation(top)), self.inside(c.sub(raised, ankle)))
             positions[top] += np.divide(local, view.space(figure.rig.parents[top])[2])
         return write_rotations(LocalPose(positions, self.pose.rotations, self.pose.scales), rotations)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 from functools import cache
@@ -33,7 +32,7 @@ class Gait:
     def __init__(self, body: Body, seconds: float, sample: Callable[[int], Sample]) -> None:
         """seconds: from frame to frame."""
         self._body, self._seconds, self.sample = body, seconds, cache(sample)
-        self.stands, self._pressure = cache(self._contacts), cache(self._borne)
+        self.stands, self._pressure, self._low = cache(self._contacts), cache(self._borne), cache(self._lower)
         frames = (max(1, round(time * body.time / seconds)) for time in (WINDOW, AHEAD, SMOOTH))
         self._window, self._ahead, self._smooth = frames
 
@@ -62,9 +61,9 @@ class Gait:
         """Which feet stand at a whole frame."""
         body = self._body
         speed = math.sqrt(body.size * body.gravity / 9.81)
-        around = [self.sample(f) for f in range(frame - self._window, frame + self._window + 1)]
-        low, carried = min(min(sample.heights) for sample in around), self._treadmill(around) * speed
-        before, now, after = around[self._window - 1 : self._window + 2]
+        heights, ways = zip(*map(self._low, range(frame - self._window, frame + self._window + 1)), strict=True)
+        low, carried = min(heights), self._treadmill(frame, sum(ways[:-1])) * speed
+        before, now, after = map(self.sample, range(frame - 1, frame + 2))
         result = []
         for k in (0, 1):
             across = (after.ankles[k] - before.ankles[k]) / (2.0 * self._seconds) - carried
@@ -74,14 +73,20 @@ class Gait:
             result.append(bool(slow or (rate < LOW_AND_SLOW and up < (LOW - 1.0) * body.ankle)))
         return tuple(result)
 
-    def _treadmill(self, around: list) -> complex:
-        """Velocity of the ground under a walk in its place, in parts of the character's own speed; else 0."""
+    def _lower(self, frame: int) -> tuple:
+        """Height of the lower ankle at a whole frame, and the way that the lower foot goes until the next one."""
+        a, b = self.sample(frame), self.sample(frame + 1)
+        k = 0 if a.heights[0] + b.heights[0] <= a.heights[1] + b.heights[1] else 1
+        return min(a.heights), b.ankles[k] - a.ankles[k]
+
+    def _treadmill(self, frame: int, moved: complex) -> complex:
+        """Velocity of the ground under a walk in its place, in parts of the character's own speed; else 0.
+
+        moved: way of the lower foot around the frame.
+        """
         unit = self._seconds * math.sqrt(self._body.size * self._body.gravity / 9.81)
-        moved = 0j
-        for a, b in itertools.pairwise(around):
-            k = 0 if a.heights[0] + b.heights[0] <= a.heights[1] + b.heights[1] else 1
-            moved += b.ankles[k] - a.ankles[k]
-        carried, gone = (way / (len(around) - 1) / unit for way in (moved, around[-1].hip - around[0].hip))
+        way = self.sample(frame + self._window).hip - self.sample(frame - self._window).hip
+        carried, gone = moved / (2 * self._window) / unit, way / (2 * self._window) / unit
         return carried if abs(carried) > TREADMILL and abs(gone) < 0.5 * abs(carried) else 0j
 
     def _change(self, k: int, frame: int, stands: bool) -> int:

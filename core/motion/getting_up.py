@@ -17,7 +17,7 @@ import numpy as np
 from .. import pose as pose_space
 from .. import quaternion
 from ..errors import RagdollError
-from ..ragdoll.recovery.transitions import Moving, Reroot, Transition, cross_faded, smooth_step, transition
+from ..ragdoll.recovery.transitions import Moving, Reroot, Transition, cross_faded, lowest_of, smooth_step, transition
 from .clip import Clip
 from .stack import LocalPose, Rig, solved
 
@@ -37,7 +37,7 @@ class Passage:
     # Local positions [n, 3] and rotations [n, 4] at the beginning, for cross-fading; None: inertialised
     old: tuple | None = None
     offsets: Transition | None = None  # what dies away; None: cross-faded
-    # Level indices of bones that are to stay above the floor, and how high [m, world] the lowest of them was
+    # Points that are to stay above the floor, see `lowest_of`, and how high [m, world] the lowest of them was
     lowest: tuple | None = None
     planned: Clip | None = None  # what is played instead of the animation, made for the place where the character lies
     # the armature object's matrix [4, 4] that the planned motion is relative to; after it the animation goes by `move`
@@ -68,20 +68,19 @@ class Passage:
             positions, rotations = cross_faded(*self.old, moved.positions, moved.rotations, share)
         result = LocalPose(positions, rotations, moved.scales)
         if self.lowest is not None:
-            # Legs stretch before the hips are high enough: feet do not go through the floor while the lowest bone goes
+            # Legs stretch before the hips are high enough: feet do not go through the floor while the lowest point goes
             # from its height at the beginning to that in the moved motion.
-            (rows, before), share = self.lowest, float(smooth_step(seconds / self.duration))
-            least = (1.0 - share) * before + share * _height(rig, moved, world, rows)
-            lift = least - _height(rig, result, world, rows)
+            (points, before), share = self.lowest, float(smooth_step(seconds / self.duration))
+            least = (1.0 - share) * before + share * _height(rig, moved, world, points)
+            lift = least - _height(rig, result, world, points)
             if lift > 0.0:
                 result.positions[: rig.skeleton.root_count] += np.linalg.solve(world[:3, :3], (0.0, 0.0, lift))
         return result
 
 
-def _height(rig: Rig, pose: LocalPose, world: np.ndarray, rows: np.ndarray) -> float:
-    """Of the lowest of some joints [m]."""
-    positions, _rotations, _scales = pose.model(rig.skeleton)
-    return float((positions[rows] @ world[2, :3] + world[2, 3]).min())
+def _height(rig: Rig, pose: LocalPose, world: np.ndarray, points: np.ndarray) -> float:
+    """Of the lowest of some points [m]."""
+    return lowest_of(points, world @ pose_space.compose_matrices(*pose.model(rig.skeleton)))
 
 
 def moved_pose(rig: Rig, pose: LocalPose, place: np.ndarray, world: np.ndarray) -> LocalPose:
@@ -106,7 +105,7 @@ def begun(
     Args:
         old: model-space matrices [n, 4, 4], level order, at the frame and at the one before.
         new, worlds: the motion's poses [n], in its own place, and the armature object's world matrices, at these two.
-        lowest: level indices of bones that are to stay above the floor.
+        lowest: points that are to stay above the floor, see `lowest_of` [k, 4].
         planned: the motion, where it is made for the place; `move` is then where the animation goes on after it.
         move, fps, duration, carriers, more: as the passage has them.
 
@@ -118,8 +117,7 @@ def begun(
     else:
         moved = [moved_pose(rig, p, move.matrix() @ world, world) for p, world in zip(new, worlds, strict=True)]
     shown = [_under(rig, matrices, pose, carriers) for matrices, pose in zip(old, moved, strict=True)]
-    rows = np.asarray(lowest, dtype=int)
-    floor = (rows, float((old[0][rows, :3, 3] @ worlds[0][2, :3] + worlds[0][2, 3]).min())) if len(rows) else None
+    floor = (lowest, lowest_of(lowest, worlds[0] @ old[0])) if len(lowest) else None
     more |= {"move": move, "fps": fps, "duration": duration, "carriers": carriers, "lowest": floor, "planned": planned}
     more["place"] = worlds[0] if planned is not None else None
     if method == CROSS_FADED:

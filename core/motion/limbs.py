@@ -385,16 +385,17 @@ class LegStabilizer:
         self.joints = [bones.index(bone) for bone in parts]  # places in the bones where it bends, and the foot's
 
 
-def stabilize(legs: list[LegStabilizer], rig: Rig, pose: LocalPose, inputs: Inputs) -> LocalPose:
+def stabilize(legs: list[LegStabilizer], rig: Rig, pose: LocalPose, inputs: Inputs, now=None) -> LocalPose:
     """The pose with the feet of legs back in the places and orientations that they have in `inputs.reference`.
 
-    No leg may hang on another. Raises RagdollError, naming the first leg: a weight that is not a number.
+    No leg may hang on another. `now` is the pose's view of the legs, where it is known.
+    Raises RagdollError, naming the first leg: a weight that is not a number.
     """
     weight = weight_of(inputs.weight, legs[0].name)
     if weight == 0.0:
         return pose
     closure = tuple(sorted({bone for leg in legs for bone in leg._closure}))
-    now, then = ModelView(rig, pose, closure), ModelView(rig, inputs.reference, closure)
+    now, then = now or ModelView(rig, pose, closure), ModelView(rig, inputs.reference, closure)
     rotations, places = {}, {}
     for leg in legs:
         if leg.ik_weight > 0.0 and len(leg.bones) > 1:

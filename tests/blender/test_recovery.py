@@ -16,10 +16,8 @@ from own_characters import or_own
 
 pytestmark = pytest.mark.blender_version
 
-RIGS = ("own mixamo", "own kaykit with roots")  # at two scales
 
-
-@pytest.mark.parametrize("name", RIGS)
+@pytest.mark.parametrize("name", ("own mixamo", "own kaykit with roots"))  # at two scales
 def test_a_character_is_knocked_out_and_gets_up_where_it_lies(data_dir, name):
     rig = rigs.load(data_dir / name)
     obj, scene = rig.obj, rig.scene
@@ -29,8 +27,7 @@ def test_a_character_is_knocked_out_and_gets_up_where_it_lies(data_dir, name):
     recovering, animated = knock_outs.first(states, "RECOVERING"), knock_outs.first(states, "ANIMATED")
     rows = knock_outs.rows(obj)
     height = obj.active_ragdoll.height
-    record = records.record_of(obj, animated)  # the animation goes on where the pelvis came to rest, on the same floor
-    (passage,) = record.passages
+    (passage,) = records.record_of(obj, animated).passages  # it goes on where the pelvis came to rest, on that floor
     assert passage.frame == recovering and abs(passage.move.shift[2]) < 0.3 * height
     lying, moved = shown[recovering][rows[0], :2, 3], targets[recovering + 1][rows[0], :2, 3]
     assert np.linalg.norm(lying - moved) < 0.02 * height
@@ -38,7 +35,6 @@ def test_a_character_is_knocked_out_and_gets_up_where_it_lies(data_dir, name):
     jumps, wanted = knock_outs.jumps(obj, shown, rows), knock_outs.jumps(obj, targets, rows)
     for frame in (animated, animated + 1):
         assert jumps[frame] < knock_outs.LIMIT + wanted[frame]
-    # Switched off, it shows its target.
     assert np.abs(shown[animated + 3] - targets[animated + 3])[rows, :3, 3].max() < 1e-4 * height
     assert knock_outs.pops_where_it_begins(scene, obj, shown, recovering) < knock_outs.LIMIT  # nor where it begins
 
@@ -68,7 +64,6 @@ def test_a_get_up_action_is_played_and_the_animation_goes_on(fresh_scene):
 
 def test_without_re_rooting_it_goes_back_to_its_place(fresh_scene):
     obj = knock_outs.human(fresh_scene, 200, reroot=False)
-    assert obj.active_ragdoll.target_armature is None
     shown, _targets, states = knock_outs.run(fresh_scene, obj)
     assert states[200] == "ANIMATED" and obj.active_ragdoll.target_armature is None
     remove.remove(obj, fresh_scene)
@@ -210,6 +205,5 @@ def test_tone_without_motors_asks_for_a_build_and_falls_as_a_rag_until_then(fres
     assert obj.active_ragdoll.layout_changed
     rigs.play(fresh_scene, 1, 12)
     assert any("muscle tone" in text for text in STATE.warnings[obj.name])
-    for _frame in simulate.frames(fresh_scene):
-        pass
+    list(simulate.frames(fresh_scene))
     assert any(part.motors for part in obj.active_ragdoll.parts)

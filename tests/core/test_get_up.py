@@ -57,10 +57,8 @@ def planned(own, how="prone", pose=0, floor=FLAT, fps=FPS, gravity=GRAVITY, surf
     world = np.eye(4)
     world[:3, :3] *= own.scale
     lies = lying(own, how, pose, floor)
-    return get_up.plan(
-        own, surface or joint_balls(own), lies, floor, lambda _s: standing(own), world, fps=fps, gravity=gravity,
-        manner=Manner(**manner),
-    )  # fmt: skip
+    more = {"fps": fps, "gravity": gravity, "manner": Manner(**manner)}
+    return get_up.plan(own, surface or joint_balls(own), lies, floor, lambda _s: standing(own), world, **more)
 
 
 def motion(own, found):

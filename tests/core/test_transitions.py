@@ -83,11 +83,9 @@ def lying(rotation, place=(0.0, 0.0, 0.0)):
 def test_on_the_back_one_looks_to_the_feet_and_on_the_face_to_the_head():
     back, face = lying(ON_BACK), lying(ON_FACE)
     assert back.along == pytest.approx([0.0, 1.0, 0.0]) and back.forward == pytest.approx(UP)
-    places = [
-        pose_space.compose_matrices(quaternion.rotate(turn, STANDING), quaternion.identity((4,)))
-        for turn in (ON_BACK, ON_FACE)
-    ]
-    assert [Landmarks(0, (1, 2, 3), np.array([0]), 1.8).face(pose) for pose in places] == [FACE_UP, FACE_DOWN]
+    marks, level = Landmarks(0, (1, 2, 3), np.zeros((1, 4)), 1.8), quaternion.identity((4,))
+    for turn, face_to in ((ON_BACK, FACE_UP), (ON_FACE, FACE_DOWN)):
+        assert marks.face(pose_space.compose_matrices(quaternion.rotate(turn, STANDING), level)) == face_to
     assert transitions.heading(back) == pytest.approx([0.0, -1.0, 0.0])
     assert face.along == pytest.approx([0.0, -1.0, 0.0])
     assert transitions.heading(face) == pytest.approx([0.0, -1.0, 0.0])
@@ -97,8 +95,7 @@ def test_on_the_back_one_looks_to_the_feet_and_on_the_face_to_the_head():
 def test_the_animation_comes_to_where_the_body_lies(rest_turn, start_turn, place, rise):
     rest, start = lying(rest_turn, 5.0 * place), lying(start_turn)
     assume(rest.along[2] > -0.999 and start.along[2] > -0.999)
-    move = transitions.rerooted(rest, start, rise)
-    matrix = move.matrix()
+    matrix = transitions.rerooted(rest, start, rise).matrix()
     pelvis = pose_space.moved(start.pelvis, matrix)
     assert pelvis[:2] == pytest.approx(rest.pelvis[:2])
     assert pelvis[2] == pytest.approx(start.pelvis[2] + rise)
@@ -148,8 +145,7 @@ def _begun(rig, method, world, **more):
 def test_a_passage_begins_with_what_was_shown_and_ends_with_the_moved_motion(rig, method, scale):
     world = _world(scale)
     old, new, passage = _begun(rig, method, world)
-    at_first = _matrices(rig, passage.pose(rig, new, world, 10.0))
-    assert np.allclose(at_first, old, atol=1e-9)
+    assert np.allclose(_matrices(rig, passage.pose(rig, new, world, 10.0)), old, atol=1e-9)
     at_last = world @ _matrices(rig, passage.pose(rig, new, world, 10.0 + FPS))
     assert passage.seconds(34.0) == pytest.approx(1.0)
     assert np.allclose(at_last, _move().matrix() @ world @ _matrices(rig, new), atol=1e-8 * scale)
@@ -170,12 +166,10 @@ def test_what_lies_still_in_an_object_that_moves_gets_up_from_where_it_lies(rig)
 def test_the_lowest_joint_stays_above_the_floor_on_the_way(rig):
     world = np.eye(4)
     rows = np.array([rig.index[name] for name in ("hips", "spine", "foot.L")])
-    old, new, passage = _begun(rig, getting_up.INERTIALIZED, world, lowest=rows)
+    old, new, passage = _begun(rig, getting_up.INERTIALIZED, world, lowest=np.insert(np.zeros((3, 3)), 0, rows, axis=1))
     ends = old[rows, 2, 3].min(), (_move().matrix() @ _matrices(rig, new))[rows, 2, 3].min()
-    heights = [
-        _matrices(rig, passage.pose(rig, new, world, 10.0 + frame))[rows, 2, 3].min()
-        for frame in np.linspace(0, 24, 49)
-    ]
+    poses = [passage.pose(rig, new, world, frame) for frame in np.linspace(10, 34, 49)]
+    heights = [_matrices(rig, pose)[rows, 2, 3].min() for pose in poses]
     assert min(heights) >= min(ends) - 1e-9
     assert heights[0] == pytest.approx(ends[0]) and heights[-1] == pytest.approx(ends[1])
 
@@ -183,11 +177,9 @@ def test_the_lowest_joint_stays_above_the_floor_on_the_way(rig):
 def test_refusals(rig):
     broken = _matrices(rig, _pose(1))
     broken[rig.index["thigh.L"]] = np.nan
-    pose = _pose(2)
+    pose, places = _pose(2), (np.eye(4), np.eye(4))
     with pytest.raises(RagdollError, match=r'"thigh\.L"'):
-        getting_up.begun(
-            rig, (broken, broken), (pose, pose), (np.eye(4), np.eye(4)), _move(), frame=1.0, fps=FPS, duration=1.0
-        )
+        getting_up.begun(rig, (broken, broken), (pose, pose), places, _move(), frame=1.0, fps=FPS, duration=1.0)
     with pytest.raises(RagdollError, match="scale of 0"):
         getting_up.moved_pose(rig, pose, _move().matrix(), np.zeros((4, 4)))
     for chest in (1.0, np.nan):  # points that make no trunk
@@ -196,10 +188,9 @@ def test_refusals(rig):
 
 
 def test_without_anatomy_the_pelvis_alone_says_where_a_body_lies():
-    marks = Landmarks(0, None, np.array([0]), 1.8)
-    animated = np.eye(4)[None]
+    marks = Landmarks(0, None, np.zeros((1, 4)), 1.8)
     turn = quaternion.to_matrix(quaternion.from_axis_angle((0.0, 0.0, 1.0), 0.7))
-    rest = np.eye(4)[None].copy()
+    rest, animated = np.eye(4)[None].copy(), np.eye(4)[None]
     rest[0, :3, :3], rest[0, :3, 3] = turn, (3.0, 4.0, 0.1)
     move = marks.move(rest, animated)
     assert np.allclose(move.matrix()[:3, :3], turn) and np.allclose(move.shift, (3.0, 4.0, 0.0))

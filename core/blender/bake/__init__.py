@@ -178,6 +178,7 @@ def revert(obj) -> None:
         settings.muted = False
         for name in ("bake_record", "old_action", "baked_action"):
             settings.property_unset(name)
+    STATE.warnings.pop(obj.name, None)  # of the bake
     source.refresh(obj)
 
 

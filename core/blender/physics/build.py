@@ -165,9 +165,8 @@ def plan_of(obj, scene, bones, *, uneven: bool = False) -> tuple:
     to_world, poses = source.poses_over(obj, frames, scene.frame_current)
     if not uneven:
         armature.check_scale(obj, to_world)
-    notes = _find_bind_pose(obj, poses, frames)
+    anatomy, notes = _find_bind_pose(obj, poses, frames)
     pose = BindPose(obj, to_world)
-    anatomy = anatomy_of(obj)
     asked_for = bones
     if isinstance(bones, str):
         asked_for = armature.selected(obj) if bones == "SELECTED" else np.full(len(pose.names), bones == "ALL")
@@ -383,12 +382,16 @@ def choose_bind_pose(obj, scene=None) -> None:
     runtime.settings_changed(obj, layout=True)
 
 
-def _find_bind_pose(obj, poses, frames) -> list[str]:
-    """Where no body could take the bind pose, have the most natural of some poses [f, n, 4, 4]; notes of what it is."""
-    pose = BindPose(obj, np.eye(4))
+def _find_bind_pose(obj, poses, frames) -> tuple:
+    """Where no body could take the bind pose, have the most natural of some poses [f, n, 4, 4].
+
+    Returns the anatomy in the bind pose, and notes of what that is.
+    """
+    pose, found = BindPose(obj, np.eye(4)), anatomy_of(obj)
     parents = pose.parents
-    if not axes.is_impossible(anatomy_of(obj), parents, pose.heads, pose.tails):
-        return [] if pose.moved is None else ["the bind pose is taken from the animation, not the rest pose"]
+    if not axes.is_impossible(found, parents, pose.heads, pose.tails):
+        note = "the bind pose is taken from the animation, not the rest pose"
+        return found, [] if pose.moved is None else [note]
     best, least, chosen = None, (True, np.inf), 0
     for row in np.unique(np.linspace(0, len(poses) - 1, min(CANDIDATES, len(poses))).astype(int)):
         local = rigid(poses[row])
@@ -398,9 +401,9 @@ def _find_bind_pose(obj, poses, frames) -> list[str]:
         if strain < axes.AT_EASE and (anatomy.kind == CREATURE, strain) < least:
             best, least, chosen = local, (anatomy.kind == CREATURE, strain), int(frames[row])
     if best is None:
-        return [axes.IMPOSSIBLE]
+        return found, [axes.IMPOSSIBLE]
     keep_bind_pose(obj, best)
-    return [f"no body could take the bind pose: the pose of frame {chosen} stands in for it"]
+    return anatomy_of(obj), [f"no body could take the bind pose: the pose of frame {chosen} stands in for it"]
 
 
 # ---- physics armature -----------------------------------------------------------------------------------------------

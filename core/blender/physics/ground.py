@@ -3,6 +3,8 @@
 import numpy as np
 from mathutils import Vector
 
+from ...pose import moved
+from ..rig.armature import array_of
 from . import built
 from .view_layers import depsgraph_of
 
@@ -33,6 +35,23 @@ def met(solid, start, way) -> tuple | None:
         return None
     upright = (into.to_3x3().transposed() @ normal).normalized().z
     return np.array(solid.matrix_world @ place, dtype=float), abs(upright)
+
+
+def bounded(found, graph) -> tuple:
+    """Solids as they are evaluated, and the corners of the boxes around them in the world [s, 3], [s, 3]."""
+    others = [solid.evaluated_get(graph) for solid in found]
+    boxes = np.array([moved(np.array(other.bound_box), array_of(other.matrix_world)) for other in others])
+    boxes = boxes.reshape(-1, 8, 3)
+    return others, boxes.min(axis=1), boxes.max(axis=1)
+
+
+def meetings(solids: tuple, starts: np.ndarray, ends: np.ndarray) -> list:
+    """Where ways of the world [k, 3] meet solids (see `bounded`) first, as pairs of a way's row and a place [3]."""
+    others, lowest, highest = solids
+    low, high = (each(starts, ends)[:, None] for each in (np.minimum, np.maximum))
+    near = np.argwhere(((low <= highest) & (high >= lowest)).all(axis=2)).tolist()
+    found = ((row, met(others[other], starts[row], ends[row] - starts[row])) for row, other in near)
+    return [(row, hit[0]) for row, hit in found if hit is not None]
 
 
 def highest(scene, found, place: complex, top: float, depth: float) -> tuple | None:

@@ -15,7 +15,7 @@ from ...motion.get_up import plan
 from ...motion.get_up.keys import Floor, Ranges, Relief, Surface, joint_balls
 from ...motion.stack import LocalPose, Rig
 from ...pose import compose_matrices
-from ..physics import built, ground
+from ..physics import built, ground, world
 from ..rig.armature import anatomy_of, armatures, array_of, bind_joints, pose_matrices
 from ..rig.clips import RigRest, animated_bones
 from ..runtime import STATE
@@ -25,6 +25,7 @@ _ROUND = np.stack(np.meshgrid(*[(-1.0, 0.0, 1.0)] * 3), axis=-1).reshape(-1, 3) 
 _PROP = 0.17  # of the height: a hand that reaches farther from the wrist holds something
 _SPREAD = 0.3  # of the height: around the hips the floor's plane is looked for
 _STEP = 0.03  # of the height: where it differs by more from a plane it is no slope
+_BESIDE = 0.15 * np.array([(0, 0, 0), (1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0)])  # there a blend needs room, too
 _CELL, _AROUND, _OVER = 0.04, 32, 0.3  # what stands there: by such cells, so many each way, from so far over the hips
 
 
@@ -79,8 +80,7 @@ def planned(run, character, scene, frame: int, lying, place, manner: plan.Manner
     Raises:
         RagdollError: it cannot get up by itself there; says why.
     """
-    pull = np.array(scene.gravity) if scene.use_gravity else np.zeros(3)
-    if not pull.any():
+    if not (pull := world.pull(scene)):
         raise RagdollError("gravity does not pull it to a floor")
     obj, fps = character.obj, scene.render.fps / scene.render.fps_base
     own = biped(obj, character.motion.rig, place)
@@ -100,7 +100,7 @@ def planned(run, character, scene, frame: int, lying, place, manner: plan.Manner
         return np.linalg.solve(place, array_of(posed.matrix_world)) @ matrices
 
     try:
-        more = {"fps": fps, "gravity": float(np.linalg.norm(pull)), "manner": manner, "ranges": ranges}
+        more = {"fps": fps, "gravity": pull, "manner": manner, "ranges": ranges}
         found = plan.plan(own, surface, lying, floor, animated, place, **more)
     finally:
         hidden.frame_set(frame)
@@ -154,10 +154,25 @@ def _held(obj, own: Biped, surface: Surface) -> tuple:
     return tuple(found)
 
 
+def _solids(run, character, scene) -> list:
+    """What is no body of a character's own, as it is evaluated."""
+    others = [body for other in run.characters if other is not character for body in other.bodies.objects]
+    return [obj.evaluated_get(run.graph) for obj in [*ground.solids(scene), *others]]
+
+
+def check_room(run, character, scene, trunk: np.ndarray) -> None:
+    """Raises NoRoom: a trunk (rows of bodies) that is to rise by a blend has no floor, or something low over it."""
+    places = run.body[character.rows][trunk, None, :3, 3] + _BESIDE * character.height
+    below, above = ground.relief(_solids(run, character, scene), places.reshape(-1, 3), 1.2 * character.height)
+    if np.isneginf(below).all() and world.pull(scene):
+        raise plan.NoRoom("there is no floor under its hips")
+    if (above < below + plan.TALL * character.height).any():
+        raise plan.NoRoom("there is no room to stand up")
+
+
 def _floor(run, character, scene, own: Biped, hip: np.ndarray, place: np.ndarray, into) -> Floor:
     """What is under and around the hips, in the plan frame: a plane, and what stands on it. May refuse."""
-    others = [body for other in run.characters if other is not character for body in other.bodies.objects]
-    solids = [obj.evaluated_get(run.graph) for obj in [*ground.solids(scene), *others]]
+    solids = _solids(run, character, scene)
     count, cell = _AROUND, _CELL * own.height
     ways = np.stack(np.meshgrid(*[np.arange(-count, count + 1) * cell] * 2, indexing="ij"), axis=-1)
     starts = np.concatenate([ways, np.full((*ways.shape[:2], 1), _OVER * own.height)], axis=-1) + hip

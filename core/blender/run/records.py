@@ -116,7 +116,7 @@ def _passage_to(passage: Passage) -> dict:
 def _passage_from(data: dict) -> Passage:
     more = {name: data[name] for name in ("frame", "fps", "action", "duration")}
     if data["lowest"] is not None:
-        more["lowest"] = (_unpacked(data["lowest"][0]).astype(int), data["lowest"][1])
+        more["lowest"] = (_unpacked(data["lowest"][0]), data["lowest"][1])
     more["keys"] = data.get("keys", [])
     if "planned" in data:
         more["planned"] = Clip("Get Up", (), data["fps"], _poses_from(data["planned"]))
@@ -265,15 +265,17 @@ def push_at(obj, scene, frame: int, legs) -> tuple[str, Push]:
 def _pull(run, character, legs) -> complex:
     """Acceleration with which the hip follows its masses, which something holds off their place [m/s^2]."""
     rows = character.rows
-    hits = run.effect("hits").by_name.get(character.name)
-    driven = np.maximum(*run.weights())[rows].tolist()
-    borne = [weight for bone, weight in zip(character.bone_names, driven, strict=True) if bone in legs]
-    if run.frame <= run.first or min(borne, default=0.0) < 0.1 or (hits is not None and hits.factors.min() < 1.0):
-        return 0j
     away = run.masses[rows] @ (run.body[rows, :2, 3] - run.wanted[rows, :2, 3]) / character.mass
     size = math.hypot(*away)
     felt = max(size - SLACK * character.height, 0.0)
-    return complex(*away) * felt / (size * YIELDING**2) if felt else 0j
+    if run.frame <= run.first or felt == 0.0:
+        return 0j
+    hits = run.effect("hits").by_name.get(character.name)
+    driven = np.maximum(*run.weights())[rows].tolist()
+    borne = [weight for bone, weight in zip(character.bone_names, driven, strict=True) if bone in legs]
+    if min(borne, default=0.0) < 0.1 or (hits is not None and hits.factors.min() < 1.0):
+        return 0j
+    return complex(*away) * felt / (size * YIELDING**2)
 
 
 def _phase(run, character) -> int:

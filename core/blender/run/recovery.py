@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from mathutils import Vector
 
 from ... import pose as pose_space
 from ... import quaternion
-from ...anatomy.roles import CHEST, HEAD, LEFT, NECK, PELVIS, RIGHT, SPINE, THIGH, UPPER_ARM
+from ...anatomy.roles import CHEST, HEAD, LEFT, NECK, PELVIS, RIGHT, SPINE, THIGH, TRUNK, UPPER_ARM
 from ...errors import RagdollError
 from ...motion import getting_up
 from ...motion.get_up.course import SETTLED
@@ -44,6 +44,7 @@ JUMPED = 4.0  # times as far as in the frame before: that is no motion
 # Of the height: with hips so far off their way up, or a floor so far from where it was, it falls again; a floor that
 # moves by more in a frame is none to get up from
 ASTRAY, SHIFTED, MOVES = 0.1, 0.03, 1e-3
+BESIDE = 0.1  # of the height: nearer to each other than that they get up one after the other
 DEEP, BOTTOM = 5.0, 1e3  # heights: who is as fast as after such a fall may fall for ever; where floors are looked for
 WAY_PARTS = [part for part, *_words in effect_settings.PARTS]
 KEPT = 2  # number of frames whose poses are kept for a passage to begin from
@@ -72,10 +73,13 @@ class Recovery:
         self._shown, self.played, self.given, self.worlds = Notes(), Notes(), Notes(), Notes()
         # Index of its pelvis body; without that role, of its heaviest root.
         obj, parts = character.obj, character.obj.active_ragdoll.parts
-        pelvises = (i for i, part in enumerate(parts) if obj.pose.bones[part.bone].active_ragdoll.role == PELVIS)
+        roles = [obj.pose.bones[part.bone].active_ragdoll.role for part in parts]
         roots = [i for i, part in enumerate(parts) if not part.parent]
-        self._pelvis_body = next(pelvises, max(roots, key=lambda i: parts[i].body.rigid_body.mass))
+        heaviest = max(roots, key=lambda i: parts[i].body.rigid_body.mass)
+        self._pelvis_body = roles.index(PELVIS) if PELVIS in roles else heaviest
+        self._trunk = np.array([self._pelvis_body, *(i for i, role in enumerate(roles) if role in TRUNK)])
         self._ground: tuple | None = None  # what it lies on, and where that was at the last frame of lying
+        self.tried = False  # to get up
         self.left = None, ()  # frame from which it walks back, and where it stands then; see `balance.Push`
         first, last = world.shot_range(scene)
         group = obj.active_ragdoll.recovery
@@ -98,12 +102,15 @@ class Recovery:
         pairs = ([found.get((role, side)) for side in (LEFT, RIGHT)] for role in (THIGH, UPPER_ARM))
         sides = next(([left[0], right[0]] for left, right in pairs if left and right), None)
         trunk = None if upper is None or sides is None or upper == pelvis else (upper, *sides)
-        # Simulated bones and those below them: not all ends of limbs have bodies, and controls may be under the floor.
+        # Bodies, simulated bones, those below: ends of limbs may lack bodies or bones. Controls may be under the floor.
         simulated = {int(row) for row in character.bones}
         for row, bone in enumerate(obj.data.bones):  # parents come first
             if bone.parent is not None and obj.data.bones.find(bone.parent.name) in simulated:
                 simulated.add(row)
-        return Landmarks(pelvis, trunk, levels[sorted(simulated)], character.height)
+        points = [np.insert(np.zeros((len(simulated), 3)), 0, levels[sorted(simulated)], axis=1)]
+        for part, bone in zip(obj.active_ragdoll.parts, levels[character.bones], strict=True):
+            points.append(np.insert(pose_space.moved(np.array(part.body.bound_box), part.offset), 0, bone, axis=1))
+        return Landmarks(pelvis, trunk, np.concatenate(points), character.height)
 
     @cached_property
     def radii(self) -> np.ndarray:
@@ -196,16 +203,25 @@ class Recovery:
 
     def _is_astray(self, run) -> bool:
         """Whether it cannot get up as it had begun to; says why."""
-        passage, row, height = self._carrying, self.character.rows.start + self._pelvis_body, self.character.height
-        why = ""
-        if passage is not None and self._floor_moved(run) > SHIFTED * height:
+        if self._carrying is None:
+            return False
+        if self._floor_moved(run) > SHIFTED * self.character.height:
             why = "the floor under it moves"
-        elif passage is not None and passage.planned is not None:
-            off = np.linalg.norm(run.body[row, :3, 3] - run.wanted[row, :3, 3])
-            why = "something keeps its hips off their way" if off > ASTRAY * height else ""
-        if why:
-            STATE.warn(self.character.name, f"'{self.character.name}' falls again while it gets up: {why}")
-        return bool(why)
+        elif (row := self._stopped(run)) is not None:
+            why = f'something keeps its bone "{self.character.bone_names[row]}" off its way'
+        else:
+            return False
+        STATE.warn(self.character.name, f"'{self.character.name}' falls again while it gets up: {why}")
+        return True
+
+    def _stopped(self, run) -> int | None:
+        """Which body is far off its way, or of the trunk one that something stands between and where it should be."""
+        rows = self.character.rows.start + self._trunk
+        places, wanted = run.body[rows, :3, 3], run.wanted[rows, :3, 3]
+        if np.linalg.norm(wanted[0] - places[0]) > ASTRAY * self.character.height:
+            return self._trunk[0]
+        met = ground.meetings(run.effect("recoveries").around(), places, wanted)
+        return self._trunk[met[0][0]] if met else None
 
     def _impulse(self, run, frame: int) -> float:
         """Sum of the magnitudes of the impulses on the character in the step to the next frame [N s]."""
@@ -269,17 +285,36 @@ class Recovery:
             raise NoRoom("gravity does not pull it to a floor")
         if own and self._floor_moved(run) > MOVES * self.character.height:
             raise NoRoom("the floor under it moves")
+        if own and (first := self._lets_first(run)):
+            raise NoRoom(f"'{first}' lies on it or gets up there")
+        self.tried = True
         names = [action.name if action else "" for action in (group.get_up_face_up, group.get_up_face_down)]
         planned = get_up.is_planned(group) and self.state.phase == states.RECOVERING
         if not (planned and self._plan(run, frame, scene, shown, place)):
             if self.get_up == effect_settings.BLEND:
                 names = ["", ""]
+                get_up.check_room(run, self.character, scene, self._trunk)
             action = self.landmarks.action(place @ shown[0], *names)
             own = not action and self.get_up not in (effect_settings.AUTOMATIC, effect_settings.BLEND)
             least = 0.0 if own else SHORTEST * self.manner.pace * tone.pace(self.character.height, world.pull(scene))
             self._go_on(frame, scene, shown, action, least=least)  # also for an action that cannot be played
         if self._carrying is not None:  # what was left of this step has counted as of an ordinary rise
             self.state = replace(self.state, progress=0.0)
+
+    def _lets_first(self, run) -> str:
+        """Who touches it and is to get up before it: who is at it already, or lies higher and has not tried yet."""
+        _bodies, low, high = ground.bounded(self.character.bodies.objects, run.graph)
+        margin, hips = BESIDE * self.character.height, self._pelvis_body + self.character.rows.start
+        for name, other in run.effect("recoveries").by_name.items():
+            above = run.body[other._pelvis_body + other.character.rows.start, 2, 3] > run.body[hips, 2, 3]
+            will = not (other.tried or other.state.held or other.get_up == effect_settings.STAY_DOWN)
+            lies = other.state.phase in (states.LIMP, states.SETTLING) and above and will
+            if other is self or not (lies or other.state.led):
+                continue
+            _bodies, *box = ground.bounded(other.character.bodies.objects, run.graph)
+            if ((low[:, None] - margin < box[1]) & (box[0] < high[:, None] + margin)).all(axis=2).any():
+                return name
+        return ""
 
     def _plan(self, run, frame: int, scene, shown: list, place: np.ndarray) -> bool:
         """Get up by a plan; whether there is one."""
@@ -289,6 +324,7 @@ class Recovery:
         except NoRoom:
             raise
         except RagdollError as error:
+            get_up.check_room(run, character, scene, self._trunk)
             STATE.warn(character.name, f"'{character.name}' gets up by a blend: {error}")
             return False
         more = {"planned": clip, "duration": SETTLED * found.tempo}
@@ -414,7 +450,7 @@ class Recoveries(Effect):
         """Step the states of all characters, and set what holds in the next frame."""
         if not self.by_name:
             return
-        frame = run.frame
+        frame, self.around = run.frame, cache(lambda: ground.bounded(self.solids, run.graph))
         speeds = np.linalg.norm(run.body[:, :3, 3] - run.body_before[:, :3, 3], axis=1) / seconds
         movers = self._movers(run) if frame > run.first else []
         for own in self.by_name.values():

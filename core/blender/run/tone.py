@@ -8,11 +8,9 @@ from functools import cache
 import numpy as np
 
 from ...anatomy.roles import ARM, CHEST, FOOT, PELVIS, SHANK, SPINE
-from ...pose import moved
 from ...ragdoll.recovery import states, tone
 from ..physics import built, ground, joint_objects, world
 from ..physics.motors import Muscles
-from ..rig.armature import array_of
 from ..runtime import STATE
 from .shot_run import Effect
 
@@ -49,15 +47,17 @@ class Falling:
         self.corners = np.array([character.bodies.objects[int(row) - begin].bound_box for row in self.trunk])
 
     def step(self, run, solids, gravity: np.ndarray, reflexes: bool, seconds: float) -> None:
-        """After a frame is shown: the fall until the next one. solids: see `_bounded`."""
+        """After a frame is shown: the fall until the next one. solids: see `ground.bounded`."""
         rows, body, height = self.trunk, run.body, self.character.height
-        pull = math.hypot(*gravity)
-        falls = pull > 0.0 and not self.fall.touched
-        clearance = self._clearance(run, solids(), gravity / pull) - MARGIN * height if falls else np.inf
-        place = self.shares @ body[rows, :3, 3]
-        feet = np.add.reduce(body[self.feet, :3, 3]) / len(self.feet) if len(self.feet) else place
-        velocity = np.zeros(3) if run.velocity is None else self.shares @ run.velocity[rows]
-        found = tone.Trunk(place - feet, velocity, self._axes(run), clearance, height, gravity)
+        pull, lean, axes, clearance = math.hypot(*gravity), None, None, np.inf
+        if not self.fall.touched:
+            place = self.shares @ body[rows, :3, 3]
+            feet = np.add.reduce(body[self.feet, :3, 3]) / len(self.feet) if len(self.feet) else place
+            lean, axes = (place - feet).tolist(), self._axes(run)
+            if pull > 0.0:
+                clearance = self._clearance(run, solids(), gravity / pull) - MARGIN * height
+        velocity = (0.0,) * 3 if run.velocity is None else (self.shares @ run.velocity[rows]).tolist()
+        found = tone.Trunk(lean, velocity, axes, clearance, height, gravity)
         self.fall = tone.step(self.fall, found, reflexes, seconds)
 
     def _clearance(self, run, solids: tuple, down: np.ndarray) -> float:
@@ -65,21 +65,18 @@ class Falling:
         starts, turns = run.body[self.trunk, :3, 3], run.body[self.trunk, :3, :3]
         reach = FAR * self.character.height * down
         sizes = ((self.corners @ turns.transpose(0, 2, 1)) @ down).max(axis=1)
-        others, lowest, highest = solids
-        low, high = (each(starts, starts + reach)[:, None] for each in (np.minimum, np.maximum))
         ways = [np.inf]
-        for row, other in np.argwhere(((low <= highest) & (high >= lowest)).all(axis=2)).tolist():
-            if (found := ground.met(others[other], starts[row], reach)) is not None:
-                ways.append(float((found[0] - starts[row]) @ down - sizes[row]))
+        for row, place in ground.meetings(solids, starts, starts + reach):
+            ways.append(float((place - starts[row]) @ down - sizes[row]))
         return min(ways)
 
-    def _axes(self, run) -> np.ndarray | None:
+    def _axes(self, run) -> list | None:
         if self.facing is None:
             return None
         forward, left = np.einsum("tij,taj->ai", run.body[self.trunk, :3, :3], self.facing)
         forward /= max(math.hypot(*forward), 1e-9)
         left -= forward * float(left @ forward)
-        return np.array([forward, left / max(math.hypot(*left), 1e-9)])
+        return [forward.tolist(), (left / max(math.hypot(*left), 1e-9)).tolist()]
 
 
 class Tone(Effect):
@@ -97,10 +94,12 @@ class Tone(Effect):
         falling, found = {}, run.effect("recoveries").by_name
         for name, own in found.items():
             if own.state.phase in (states.LIMP, states.SETTLING) and own.settings.tone > 0.0:
-                if run.joint_drives is None or not len(run.joint_drives.of(own.character)):
+                if name in self._falling:
+                    falling[name] = self._falling[name]
+                elif run.joint_drives is None or not len(run.joint_drives.of(own.character)):
                     STATE.warn(name, f"'{name}' falls without muscle tone: build its ragdoll anew")
                 else:
-                    falling[name] = self._falling.get(name) or Falling(run, own.character)
+                    falling[name] = Falling(run, own.character)
         if falling != self._falling:
             self._join(run.joint_drives, falling)
         self.muscles = [self._led(run, scene, [found[name].settings for name in falling], seconds)] if falling else ()
@@ -131,7 +130,7 @@ class Tone(Effect):
         if any(fading := [each.fall.faded > 0.0 for each in falling]):
             now = tone.target([each.fall for each in falling], *course)
             start = np.where(np.array(fading)[whose, None], now, start)
-        solids = cache(lambda: _bounded(self._solids, run.graph))
+        solids = cache(lambda: ground.bounded(self._solids, run.graph))
         for each, own in zip(falling, settings, strict=True):
             each.step(run, solids, gravity, own.reflexes, seconds)
         falls, pull = [each.fall for each in falling], math.hypot(*gravity)
@@ -155,14 +154,6 @@ class Tone(Effect):
             strongest=strongest,
             holding=weight**tone.HOLDS * strongest,
         )
-
-
-def _bounded(solids: list, graph) -> tuple:
-    """Solids as they are evaluated, and the corners of the boxes around them in the world [s, 3], [s, 3]."""
-    others = [solid.evaluated_get(graph) for solid in solids]
-    boxes = np.array([moved(np.array(other.bound_box), array_of(other.matrix_world)) for other in others])
-    boxes = boxes.reshape(-1, 8, 3)
-    return others, boxes.min(axis=1), boxes.max(axis=1)
 
 
 def _rows(settings: list, begin: int, *roles) -> np.ndarray:

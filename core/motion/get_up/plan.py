@@ -33,7 +33,7 @@ _TURNS = np.radians([0.0, 60.0, -60.0, 120.0, -120.0, 180.0])
 _WAY, _TURN = 0.25, 0.08  # what that costs by parts of the height and by the radian, in those that a body is deep
 _STUCK, _NO_ROOM = 0.1, 10.0  # of the height, deeper counts no more; what a head in a roof costs
 _UNEVEN = 0.02  # of the height: among things by more than that the animation stands higher or lower than its own floor
-_TALL = 0.8  # of the height is the least room to stand up in
+TALL = 0.8  # of the height is the least room to stand up in
 _LOW, _SEATED = 0.15, 0.32  # of the height: an end below it stands on something; hips below it are over the knees
 _DOWN, _UP = 0.2, 0.25  # of the height: that far a limb is planted lower or higher than the ground at the hips
 _RAISED = 0.2  # of the height: by what trunk, feet and hands are kept off the floor
@@ -269,7 +269,7 @@ def _spots(own: Biped, hip, ahead, floor: Floor) -> list:
         origin = hip + own.height * np.append(way, 0.0)
         rise = float(floor.over(origin))
         tall = float(floor.over(origin, "roofs")) - rise
-        if np.isfinite(rise) and abs(rise - usual) < _UP * own.height and tall > _TALL * own.height:
+        if np.isfinite(rise) and abs(rise - usual) < _UP * own.height and tall > TALL * own.height:
             origin[2] = floor.plane(origin) + rise
             for angle in _TURNS if floor.relief is not None else _TURNS[:1]:
                 turn = q.multiply(q.from_axis_angle(Z, angle), _turn_to(ahead))

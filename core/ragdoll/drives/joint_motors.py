@@ -21,6 +21,7 @@ import numpy as np
 from ... import quaternion
 
 MOTORS = tuple(itertools.permutations(range(3), 2))  # (x, z) axes of the six motors
+_UNIT = np.eye(3)
 _X = np.array([x for x, _z in MOTORS])
 _Z = np.array([z for _x, z in MOTORS])
 _TRIPLES = np.array(list(itertools.combinations(range(len(MOTORS)), 3)))
@@ -34,7 +35,7 @@ def axes(relative):
     Zero for a motor that is within 0.6 degrees of degenerate.
     """
     z = quaternion.to_matrix(relative)[..., :, _Z].swapaxes(-1, -2)
-    x = np.eye(3)[_X]
+    x = _UNIT[_X]
     across = x - z * np.einsum("...kj,kj->...k", z, x)[..., None]
     length = np.linalg.norm(across, axis=-1, keepdims=True)
     return np.where(length > 0.01, across / np.maximum(length, 1e-9), 0.0)
@@ -110,4 +111,4 @@ def carried_tensors(masses, moments, rotations, centers, pivots, carries) -> np.
 def _spread(first, second) -> np.ndarray:
     """(a . b) 1 - b a^T of vectors a, b [m, 3]: the inertia tensor of a point of 1 kg at a, where a is b."""
     dots = np.einsum("mi,mi->m", first, second)
-    return dots[:, None, None] * np.eye(3) - second[:, :, None] * first[:, None, :]
+    return dots[:, None, None] * _UNIT - second[:, :, None] * first[:, None, :]

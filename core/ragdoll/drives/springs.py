@@ -96,14 +96,13 @@ def joint_motor(relative, before, target, last, weight, frequency, damping_ratio
         last: rotations one frame ago and the acceleration [k, 3] that the motors gave then; None at the first.
         inertia: tensors of what the joints carry [k, 3, 3], in the parent's joint frame [kg m^2].
     """
-    own = quaternion.to_rotation_vector(quaternion.multiply(target, quaternion.conjugate(before))) / seconds
-    velocity = own
+    then, acceleration = last or (relative, None)
+    ends, starts = np.array((target, relative, before)), np.array((before, then, relative))
+    own, mean, error = quaternion.to_rotation_vector(quaternion.multiply(ends, quaternion.conjugate(starts)))
+    own = velocity = own / seconds
     if last is not None:
-        then, acceleration = last
-        mean = quaternion.to_rotation_vector(quaternion.multiply(relative, quaternion.conjugate(then))) / seconds
         # Blender shows where bodies are and not how fast: exact where nothing but the motor pushed.
-        velocity = mean + acceleration * (0.5 * seconds * (1.0 - 1.0 / substeps))
-    error = quaternion.to_rotation_vector(quaternion.multiply(before, quaternion.conjugate(relative)))
+        velocity = mean / seconds + acceleration * (0.5 * seconds * (1.0 - 1.0 / substeps))
     soft = frequency * np.sqrt(weight)
     speed, acceleration = motor(soft, damping_ratio, error, velocity - own, seconds, substeps)
     return own + speed, np.einsum("kij,kj->ki", inertia, acceleration), acceleration

@@ -96,10 +96,15 @@ def swing_twist_angles(r_rel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     X and Z are those of the swing's rotation vector, the twist is in (-pi, pi]. At a swing of exactly half a turn the
     split is not unique.
     """
+    # As `quaternion.swing_twist` about Y, in a third of the calls: with w >= 0 the twist is (w, y) / length, and the
+    # swing's real part that length.
     q = np.asarray(r_rel, dtype=float)
-    swing, twist = quaternion.swing_twist(q, (0.0, 1.0, 0.0))
-    vector = quaternion.to_rotation_vector(swing)
-    return vector[..., 0], twist_angle(twist, 1), vector[..., 2]
+    w, x, y, z = np.moveaxis(np.where(q[..., :1] < 0.0, -q, q), -1, 0)
+    length, sine = np.sqrt(w * w + y * y), np.sqrt(x * x + z * z)
+    divisor = np.where(length > 0.0, length, 1.0)
+    cos, sin = np.where(length > 0.0, w, 1.0) / divisor, y / divisor
+    factor = np.where(sine > 0.0, 2.0 * np.arctan2(sine, length) / np.where(sine > 0.0, sine, 1.0), 2.0)
+    return factor * (x * cos + z * sin), 2.0 * np.arctan2(y, w), factor * (z * cos - x * sin)
 
 
 def twist_angle(twist: np.ndarray, axis: int) -> np.ndarray:

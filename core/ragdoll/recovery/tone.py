@@ -10,6 +10,7 @@ stiffness of co-contracted arms). Times, frequencies and speeds are those of 1.8
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,12 +40,12 @@ CHOICES = 6  # relaxed, forwards, backwards, left, right, in the air; the order 
 class Trunk:
     """What was measured of a falling trunk."""
 
-    lean: np.ndarray  # from the feet to it [3] [m]
-    velocity: np.ndarray  # [3] [m/s]
-    axes: np.ndarray | None  # forward and left [2, 3]; None where they are not known
+    lean: Sequence | None  # from the feet to it [3] [m]; it and the axes count until the floor is met
+    velocity: Sequence  # [3] [m/s]
+    axes: Sequence | None  # forward and left [2, 3]; None where they are not known
     clearance: float  # way down to what is below [m], inf where nothing is
     size: float  # height of the character [m]
-    gravity: np.ndarray  # [3] [m/s^2]
+    gravity: Sequence  # [3] [m/s^2]
 
 
 @dataclass(frozen=True)
@@ -77,40 +78,49 @@ def step(fall: Fall, found: Trunk, reflexes: bool, seconds: float) -> Fall:
     pull = math.hypot(*found.gravity)
     scale = pace(found.size, pull)
     passed, slow = seconds / scale, scale * HEIGHT / found.size  # speeds of this character, as of a man
-    down = found.gravity / pull if pull > 0.0 else np.zeros(3)
-    sinks, speed = float(found.velocity @ down) * slow, math.hypot(*found.velocity) * slow
+    down = tuple(part / pull if pull > 0.0 else 0.0 for part in found.gravity)
+    sinks, speed = _dot(found.velocity, down) * slow, math.hypot(*found.velocity) * slow
     touched = fall.touched or found.clearance <= 0.0
     ends = touched or (fall.clock >= LATEST and sinks < STILL_FALLING)
     holds_on = reflexes and speed > TUMBLING  # down the stairs
-    shares = np.array(fall.shares)
+    shares, share = fall.shares, -math.expm1(-passed / NOTICES)
     if not touched:
-        wanted = _shares(found, down, pull, scale) if reflexes else np.eye(CHOICES)[0]
-        shares += (wanted - shares) * -math.expm1(-passed / NOTICES)
+        wanted = _shares(found, down, pull, scale) if reflexes else Fall.shares
+        shares = tuple(own + (other - own) * share for own, other in zip(shares, wanted, strict=True))
     faded = fall.faded + (passed if ends and not holds_on else 0.0)
-    return Fall(fall.clock + passed, touched, faded, tuple(shares.tolist()))
+    return Fall(fall.clock + passed, touched, faded, shares)
 
 
-def _shares(found: Trunk, down: np.ndarray, pull: float, scale: float) -> np.ndarray:
-    """Which postures the way of the fall asks for [6]: where the trunk leans, and where it will by its velocity."""
-    result = np.eye(CHOICES)[0]
+def _dot(a: Sequence, b: Sequence) -> float:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def _shares(found: Trunk, down: tuple, pull: float, scale: float) -> tuple:
+    """Which postures the way of the fall asks for [6]: where the trunk leans, and where it will by its velocity.
+
+    Plain numbers: for so few a call of numpy takes longer than the sums.
+    """
+    result = Fall.shares
     if found.axes is None or pull == 0.0:
         return result
-    forward, left = found.axes
-    way = found.lean + found.velocity * math.sqrt(found.size / (2.0 * pull))
+    (fx, fy, fz), (lx, ly, lz) = found.axes
+    seconds = math.sqrt(found.size / (2.0 * pull))
+    way = [lean + speed * seconds for lean, speed in zip(found.lean, found.velocity, strict=True)]
     # The trunk raised upright on the shortest arc says what is ahead of it, also when it looks at the floor. That turns
     # a vector a at a right angle to the trunk into a - (a . up) / (1 + trunk . up) (trunk + up), as two mirrorings do.
-    trunk = quaternion.cross(forward, left)
-    both = way @ (trunk - down) / max(1.0 - float(trunk @ down), 1e-12)
-    ahead, aside = (float(way @ axis + (axis @ down) * both) for axis in (forward, left))
+    trunk = fy * lz - fz * ly, fz * lx - fx * lz, fx * ly - fy * lx
+    both = (_dot(way, trunk) - _dot(way, down)) / max(1.0 - _dot(trunk, down), 1e-12)
+    ahead, aside = (_dot(way, axis) + _dot(axis, down) * both for axis in found.axes)
     length = math.hypot(ahead, aside)
     if length > 0.0:
-        each = np.array([0.0, ahead, -ahead, aside, -aside, 0.0]) / length
+        each = 0.0, ahead, -ahead, aside, -aside, 0.0
         sure = min(length / (SURE * found.size), 1.0)
-        result = result * (1.0 - sure) + np.maximum(each, 0.0) ** 2 * sure
-    sinks = float(found.velocity @ down)
+        result = [a * (1.0 - sure) + max(b / length, 0.0) ** 2 * sure for a, b in zip(result, each, strict=True)]
+    sinks = _dot(found.velocity, down)
     lands = (math.sqrt(max(sinks**2 + 2.0 * pull * found.clearance, 0.0)) - sinks) / pull / scale
     high = float(smooth_step((lands - HIGH[0]) / (HIGH[1] - HIGH[0])))
-    return result * (1.0 - high) + np.eye(CHOICES)[-1] * high
+    *others, drawn_in = (share * (1.0 - high) for share in result)
+    return *others, drawn_in + high
 
 
 def sided(postures: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -131,7 +141,7 @@ def target(falls: list, of: np.ndarray, start: np.ndarray, postures: tuple, lyin
     """
     known, turns = postures
     settled = np.array([fall.settled for fall in falls])
-    faded = smooth_step(np.array([fall.faded for fall in falls]) / FADES)
+    faded = np.array([smooth_step(fall.faded / FADES) for fall in falls])
     shares = np.array([fall.shares for fall in falls])
     mixed = quaternion.normalize(np.einsum("kp,pkj->kj", shares[of[known]], turns))
     result = start.copy()
@@ -147,9 +157,11 @@ def stiffened(weight: np.ndarray, relative: np.ndarray, bounds: np.ndarray) -> n
     """
     angles = np.stack(limits.swing_twist_angles(relative), axis=1)
     sides = np.maximum(np.where(angles >= 0.0, bounds[:, 1], -bounds[:, 0]), THIN)
-    swing = angles[:, [0, 2]]  # swings end at an ellipse: how far it is to its edge, the way that the swing goes
-    share = np.maximum(np.linalg.norm(swing / sides[:, [0, 2]], axis=1), 1e-6)
-    rest = np.minimum(np.linalg.norm(swing, axis=1) * (1.0 / share - 1.0), sides[:, 1] - np.abs(angles[:, 1]))
-    rest = np.where(share > 1e-6, rest, sides[:, 1] - np.abs(angles[:, 1]))
+    # Swings end at an ellipse: how far it is to its edge, the way that the swing goes. Twists end at their limit.
+    swings, own = angles[:, ::2] ** 2, sides[:, ::2] ** 2
+    share = np.maximum(np.sqrt(np.add.reduce(swings / own, axis=1)), 1e-6)
+    twist = sides[:, 1] - np.abs(angles[:, 1])
+    to_edge = np.sqrt(np.add.reduce(swings, axis=1)) * (1.0 / share - 1.0)
+    rest = np.where(share > 1e-6, np.minimum(to_edge, twist), twist)
     near = smooth_step(1.0 - rest / STIFFENS)
     return np.maximum(weight, STIFF * near * (weight > 0.0))

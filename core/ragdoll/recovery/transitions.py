@@ -192,7 +192,7 @@ class Landmarks:
 
     pelvis: int  # its row
     trunk: tuple | None  # rows of the upper trunk and of a bone on the left and the right; None without known anatomy
-    lowest: np.ndarray  # rows of the bones of which the lowest one tells where the floor is
+    lowest: np.ndarray  # points of which the lowest one tells where the floor is, see `lowest_of` [k, 4]
     height: float  # of the character [m]
 
     def trunk_of(self, matrices: np.ndarray) -> Trunk | None:
@@ -214,7 +214,7 @@ class Landmarks:
 
     def move(self, rest: np.ndarray, animated: np.ndarray) -> Reroot:
         """The move that takes an animation's pose, at the frame it goes on from, to one that lies, both [n, 4, 4]."""
-        rise = float(rest[self.lowest, 2, 3].min() - animated[self.lowest, 2, 3].min())
+        rise = lowest_of(self.lowest, rest) - lowest_of(self.lowest, animated)
         rise = rise if abs(rise) > STEP * self.height else 0.0
         trunks = self.trunk_of(rest), self.trunk_of(animated)
         if trunks[0] is not None:
@@ -224,6 +224,13 @@ class Landmarks:
         shift = rest[self.pelvis, :3, 3] - quaternion.rotate(twist, animated[self.pelvis, :3, 3])
         shift[2] = rise
         return Reroot(twist, shift)
+
+
+def lowest_of(points: np.ndarray, matrices: np.ndarray) -> float:
+    """Height of the lowest of points [k, 4] in a pose [n, 4, 4], world; each a bone's row and a place in its axes."""
+    bones = matrices[points[:, 0].astype(int)]
+    axes = bones[:, 2, :3] / np.linalg.norm(bones[:, :3, :3], axis=1)
+    return float((bones[:, 2, 3] + np.sum(axes * points[:, 1:], axis=1)).min())
 
 
 def _axes(matrix: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from ....motion import balance, gait
 from ....motion.balanced_pose import Figure
 from ....motion.clip import between
 from ....motion.limbs import LegStabilizer
-from ....motion.stack import Inputs, LocalPose, Rig, Step
+from ....motion.stack import Inputs, LocalPose, MatrixPose, Rig, Step
 from ....ragdoll.recovery.states import LIMP, RECOVERING, SETTLING
 from ...physics import ground, source, world
 from ...rig.armature import anatomy_of, armatures, array_of, pose_matrices
@@ -115,9 +115,10 @@ class Balance(Step):
             return pose, None
         self._prepare(reader)
         pose = self.figure.turned(pose, inputs.world, before)
-        own = seen = self.figure.sampled(pose, inputs.world)
+        plays = self._plays(reader, pose)
+        own = seen = self._gait.sample(reader.frame) if plays else self.figure.sampled(pose, inputs.world)
         if before.ahead > 0.0:
-            pose = self._hurried(reader, pose, before.ahead)
+            pose = self._hurried(reader, pose, before.ahead, plays)
             seen = self.figure.sampled(pose, inputs.world)
         after = before if stays else self._stepped(reader, own, seen, before, push)
         if after.is_over(self.body):
@@ -164,13 +165,20 @@ class Balance(Step):
         place, matrices = _animation(self.obj, reader, frame)
         return self.figure.sample(matrices[self._rows, :3, 3] @ place[:3, :3].T + place[:3, 3])
 
-    def _hurried(self, reader, pose: LocalPose, ahead: float) -> LocalPose:
+    def _plays(self, reader, pose: LocalPose) -> bool:
+        """Whether a pose is the animation's that was looked ahead at: no entry before and no edit has changed it."""
+        known = _animation(self.obj, reader, reader.frame)
+        return isinstance(pose, MatrixPose) and all(map(np.array_equal, known, (reader.world, reader.matrices)))
+
+    def _hurried(self, reader, pose: LocalPose, ahead: float, plays: bool) -> LocalPose:
         """The pose some frames ahead, of those bones that play the character's own animation."""
         first = math.floor(reader.frame + ahead)
         share = reader.frame + ahead - first
         own, a, b = (self._local(reader, frame) for frame in (reader.frame, first, first + 1))
         coming = between(a, b, np.array(share))
         here, *places = (_animation(self.obj, reader, frame)[0] for frame in (reader.frame, first, first + 1))
+        if plays and all(np.array_equal(here, place) for place in places):
+            return coming
         moved = pose_space.inverted(here)[0] @ pose_space.between(*places, share)
         roots = slice(0, self.rig.skeleton.root_count)
         parts = [[p.positions[roots], p.rotations[roots], p.scales[roots]] for p in (pose, own, coming)]
@@ -179,19 +187,22 @@ class Balance(Step):
         off = np.abs(pose.positions - own.positions).max(axis=1) / self.rig.size
         off += np.abs(pose.scales - own.scales).max(axis=1)
         off += 1.0 - np.abs((pose.rotations * own.rotations).sum(axis=1))
-        plays = off < 1e-4
+        changed = ~(off < 1e-4)
         for name, at_roots in zip(("positions", "rotations", "scales"), found, strict=True):
             values = getattr(coming, name)
-            values[~plays] = getattr(pose, name)[~plays]
+            values[changed] = getattr(pose, name)[changed]
             values[roots] = at_roots
         return coming
 
     def _local(self, reader, frame: int) -> LocalPose:
         """The animation's pose at a frame."""
-        if frame not in self._locals:
-            matrices = _animation(self.obj, reader, frame)[1][self.rig.skeleton.to_level]
-            local = pose_space.model_to_local_matrices(self.rig.skeleton, matrices)
-            self._locals[frame] = LocalPose(*pose_space.decompose_matrices(local))
+        if frame not in self._locals:  # those to come with it, which takes hardly longer
+            _animation(self.obj, reader, frame)
+            known, to_level = STATE.gaits[self.obj.name], self.rig.skeleton.to_level
+            frames = [coming for coming in range(frame, frame + CHUNK) if coming in known]
+            matrices = np.array([known[coming][1][to_level] for coming in frames])
+            parts = pose_space.decompose_matrices(pose_space.model_to_local_matrices(self.rig.skeleton, matrices))
+            self._locals |= dict(zip(frames, map(LocalPose, *parts), strict=True))
         return self._locals[frame]
 
 
