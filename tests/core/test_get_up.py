@@ -217,7 +217,6 @@ def test_hands_that_hold_something_are_kept_off_the_floor():
 
 
 def planned_from(own, posture):
-    """A plan from a posture, level; and its motion."""
     lies = standing(own).copy()
     lies[own.rows] = pose_space.compose_matrices(*own.model(*own.solve(posture)))
     made = get_up.plan(own, joint_balls(own), lies, FLAT, lambda _s: standing(own), np.eye(4), fps=FPS, gravity=GRAVITY)
