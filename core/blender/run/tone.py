@@ -94,12 +94,11 @@ class Tone(Effect):
         falling, found = {}, run.effect("recoveries").by_name
         for name, own in found.items():
             if own.state.phase in (states.LIMP, states.SETTLING) and own.settings.tone > 0.0:
-                if name in self._falling:
-                    falling[name] = self._falling[name]
-                elif run.joint_drives is None or not len(run.joint_drives.of(own.character)):
+                drives, fall = run.joint_drives, self._falling.get(name)
+                if fall is None and (drives is None or not len(drives.of(own.character))):
                     STATE.warn(name, f"'{name}' falls without muscle tone: build its ragdoll anew")
                 else:
-                    falling[name] = Falling(run, own.character)
+                    falling[name] = fall or Falling(run, own.character)
         if falling != self._falling:
             self._join(run.joint_drives, falling)
         self.muscles = [self._led(run, scene, [found[name].settings for name in falling], seconds)] if falling else ()
