@@ -8,6 +8,7 @@ import control_rigs
 import rigs
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.runtime import STATE
 from animated import animation_settings, curves
 
 LAST = 5
@@ -116,6 +117,7 @@ def test_the_rest_is_baked_and_what_is_wrong_is_named(fresh_scene, kind, capfd):
     assert rigs.angles(now[:, carried], before[:, carried]).max() < 1.0
     bpy.ops.active_ragdoll.revert_bake()
     assert curves(obj.animation_data.action, obj) == held and animation_settings(obj) == settings
+    assert not STATE.warnings.get(obj.name)
     assert rigs.counts() == things | {"actions": things["actions"] + 1}
 
 
