@@ -144,10 +144,10 @@ def test_what_a_tweak_bends_is_foreseen_where_the_bone_has_turned(fresh_scene):
     assert np.transpose(bent) * length / 1e-3 == pytest.approx(rig._jacobian(before, [tweak])[6:9, 3:], abs=0.02)
 
 
-@pytest.mark.parametrize("to, keying", (("CONTROLS", True), ("DEFORM", False)))
+@pytest.mark.parametrize("to, keying", (("CONTROLS", True), ("AUTO", True), ("DEFORM", False)))
 def test_the_pose_of_a_frame_is_put_on_bones_or_controls(fresh_scene, to, keying):
-    obj = _controlled(fresh_scene) if to == "CONTROLS" else rigs.swinging_human(fresh_scene, 1, LAST)
-    build.build(obj, fresh_scene, _deforming(obj) if to == "CONTROLS" else "DEFORM")
+    obj = _controlled(fresh_scene) if to != "DEFORM" else rigs.swinging_human(fresh_scene, 1, LAST)
+    build.build(obj, fresh_scene, _deforming(obj) if to != "DEFORM" else "DEFORM")
     rigs.set_weights(obj, 0.0)
     rigs.play(fresh_scene, 1, 12)
     shown = _places(obj)

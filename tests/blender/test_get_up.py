@@ -218,6 +218,8 @@ def test_it_stays_down_where_it_is_told_to_and_falls_on_where_there_is_no_floor(
     assert knock_outs.run(scene, obj)[2][41] == "LIMP"
     said = str(STATE.warnings[obj.name])
     assert "falls on: there is no floor" in said and "stays down: there is no floor under its hips" in said
+    scene.use_gravity = False
+    assert knock_outs.run(scene, obj)[2][41] == "RECOVERING"  # who floats needs none
 
 
 def test_who_has_no_feet_blends_and_stands_as_before(fresh_scene):
