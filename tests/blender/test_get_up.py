@@ -29,7 +29,6 @@ def prepared(name, last=LAST, **settings):
 
 
 def placed(obj, poses) -> tuple:
-    """A biped, and its deltas and places in poses in the world."""
     world = array_of(obj.matrix_world)
     own = get_up.biped(obj, place=world)
     return own, *own.placed(np.linalg.solve(world, poses)[..., own.rig.skeleton.to_level, :, :])
