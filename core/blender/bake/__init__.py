@@ -115,7 +115,7 @@ def _carry(obj, recorder, names: list, choice: Choice, carried) -> Iterator[int]
     return names, [*carried.keyed, *([root] if root else [])], properties
 
 
-def pose_bones(obj, scene, to: str = DEFORM) -> list[str]:
+def pose_bones(obj, scene, to: str = AUTO) -> list[str]:
     """Put the pose that is shown on a character's bones, or on its controls, as if posed by hand; their names.
 
     Keys are inserted where Blender's automatic keying is on. Raises RagdollError: nothing moves the character, or no
@@ -124,8 +124,8 @@ def pose_bones(obj, scene, to: str = DEFORM) -> list[str]:
     recorder = Recorder(obj, scene, False)
     recorder.record(scene.frame_current)
     names, keying = _names(obj, ALL), scene.tool_settings.use_keyframe_insert_auto
-    if to == CONTROLS:
-        carried = _controls(obj, names)
+    carried = _carrying(obj, names, Choice(to=to), scene.frame_current)
+    if carried is not None:
         try:
             list(recorder.solve(carried))
             names, basis = list(carried.keyed), np.array(recorder.solved)
@@ -178,6 +178,7 @@ def revert(obj) -> None:
         settings.muted = False
         for name in ("bake_record", "old_action", "baked_action"):
             settings.property_unset(name)
+    STATE.warnings.pop(obj.name, None)  # of the bake
     source.refresh(obj)
 
 

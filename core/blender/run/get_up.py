@@ -15,7 +15,7 @@ from ...motion.get_up import plan
 from ...motion.get_up.keys import Floor, Ranges, Relief, Surface, joint_balls
 from ...motion.stack import LocalPose, Rig
 from ...pose import compose_matrices
-from ..physics import built, ground
+from ..physics import built, ground, world
 from ..rig.armature import anatomy_of, armatures, array_of, bind_joints, pose_matrices
 from ..rig.clips import RigRest, animated_bones
 from ..runtime import STATE
@@ -80,8 +80,7 @@ def planned(run, character, scene, frame: int, lying, place, manner: plan.Manner
     Raises:
         RagdollError: it cannot get up by itself there; says why.
     """
-    pull = np.array(scene.gravity) if scene.use_gravity else np.zeros(3)
-    if not pull.any():
+    if not (pull := world.pull(scene)):
         raise RagdollError("gravity does not pull it to a floor")
     obj, fps = character.obj, scene.render.fps / scene.render.fps_base
     own = biped(obj, character.motion.rig, place)
@@ -101,7 +100,7 @@ def planned(run, character, scene, frame: int, lying, place, manner: plan.Manner
         return np.linalg.solve(place, array_of(posed.matrix_world)) @ matrices
 
     try:
-        more = {"fps": fps, "gravity": float(np.linalg.norm(pull)), "manner": manner, "ranges": ranges}
+        more = {"fps": fps, "gravity": pull, "manner": manner, "ranges": ranges}
         found = plan.plan(own, surface, lying, floor, animated, place, **more)
     finally:
         hidden.frame_set(frame)
@@ -165,7 +164,7 @@ def check_room(run, character, scene, trunk: np.ndarray) -> None:
     """Raises NoRoom: a trunk (rows of bodies) that is to rise by a blend has no floor, or something low over it."""
     places = run.body[character.rows][trunk, None, :3, 3] + _BESIDE * character.height
     below, above = ground.relief(_solids(run, character, scene), places.reshape(-1, 3), 1.2 * character.height)
-    if np.isneginf(below).all():
+    if np.isneginf(below).all() and world.pull(scene):
         raise plan.NoRoom("there is no floor under its hips")
     if (above < below + plan.TALL * character.height).any():
         raise plan.NoRoom("there is no room to stand up")
