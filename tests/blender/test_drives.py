@@ -157,10 +157,7 @@ def _turns(obj, bone, axis):
 X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("frequency", "ratio", "body", "axis"),
-    ((1.0, 0.2, "rod", X), (0.5, 0.0, "plate", Z)),
-)
+@pytest.mark.parametrize(("frequency", "ratio", "body", "axis"), ((1.0, 0.2, "rod", X), (0.5, 0.0, "plate", Z)))
 def test_a_turned_body_follows_the_damped_oscillator(frequency, ratio, body, axis):
     """The same about both axes across the limb, by a kick of 1.2 rad/s, whatever the body's proportions."""
     scene = _empty(240)
@@ -171,10 +168,7 @@ def test_a_turned_body_follows_the_damped_oscillator(frequency, ratio, body, axi
     assert np.abs(away - expected).max() < 0.02 * np.abs(expected).max()
 
 
-@pytest.mark.parametrize(
-    ("space", "body", "axis"),
-    (("WORLD", "plate", Z), ("JOINT", "rod", X)),
-)
+@pytest.mark.parametrize(("space", "body", "axis"), (("WORLD", "plate", Z), ("JOINT", "rod", X)))
 def test_a_body_swings_about_its_joint_at_the_frequency_asked_for(space, body, axis):
     """Within 3 % of 1 Hz, about both axes across the limb; its parent stands still."""
     scene = _empty(240)

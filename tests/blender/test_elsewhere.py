@@ -160,13 +160,6 @@ def _load(path: str, link: bool):
     return here.collections[0]
 
 
-def test_appended(library):
-    path, scene, animation, physics = library
-    inside = _load(path, link=False)
-    scene.collection.children.link(inside)
-    _check(scene, inside.objects[0], animation, physics)
-
-
 def test_linked(library):
     path, scene, animation, _physics = library
     inside = _load(path, link=True)
@@ -181,10 +174,12 @@ def test_linked(library):
     assert np.abs(_poses(scene, obj) - animation).max() < 1e-5
 
 
-def test_overridden(library):
+@pytest.mark.parametrize("overridden", (False, True))
+def test_appended_or_overridden(library, overridden):
     path, scene, animation, physics = library
-    inside = _load(path, link=True)
+    inside = _load(path, link=overridden)
     scene.collection.children.link(inside)
-    inside.override_hierarchy_create(scene, bpy.context.view_layer)
+    if overridden:
+        inside.override_hierarchy_create(scene, bpy.context.view_layer)
     obj = next(o for o in bpy.data.objects if o.library is None and o.type == "ARMATURE" and o.name in scene.objects)
     _check(scene, obj, animation, physics)

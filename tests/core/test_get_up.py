@@ -216,17 +216,27 @@ def test_hands_that_hold_something_are_kept_off_the_floor():
     assert not made.planted[:, 3].any() and made.planted[:, 2].any()
 
 
-def test_arms_that_lie_overhead_are_drawn_in_along_the_floor():
-    own = biped("Mixamo")
-    lies = lying(own, "supine")
-    deltas, places = own.placed(lies)
-    posture = own.extract(deltas, places)
-    up = quaternion.rotate(posture.trunk[1], Z)
-    for k in (2, 3):
-        posture.ends[k] = places[own.limbs[k, 0]] + 0.9 * own.arm * up
+def planned_from(own, posture):
+    lies = standing(own).copy()
     lies[own.rows] = pose_space.compose_matrices(*own.model(*own.solve(posture)))
     made = get_up.plan(own, joint_balls(own), lies, FLAT, lambda _s: standing(own), np.eye(4), fps=FPS, gravity=GRAVITY)
-    _deltas, places = motion(own, made)
+    return made, *motion(own, made)
+
+
+def test_a_head_that_is_turned_far_does_not_go_on_all_round():
+    own = biped("Mixamo")
+    posture = own.extract(*own.placed(lying(own, "right side")))
+    posture.trunk[2] = quaternion.multiply(posture.trunk[1], turned(-130.0))
+    deltas = planned_from(own, posture)[1]
+    assert quaternion.angle_between(deltas[:, own.chest], deltas[:, own.head]).max() < np.radians(135.0)
+
+
+def test_arms_that_lie_overhead_are_drawn_in_along_the_floor():
+    own = biped("Mixamo")
+    deltas, places = own.placed(lying(own, "supine"))
+    posture = own.extract(deltas, places)
+    posture.ends[2:] = places[own.limbs[2:, 0]] + 0.9 * own.arm * quaternion.rotate(posture.trunk[1], Z)
+    made, _deltas, places = planned_from(own, posture)
     drawn = places[: int(made.times[1] * FPS)]
     highest = drawn[:, own.head, 2].max() + 0.2 * own.arm  # an arm led over the face stands a whole arm above it
     assert drawn[:, own.limbs[2:, 2], 2].max() < highest

@@ -66,7 +66,7 @@ class Falling:
         reach = FAR * self.character.height * down
         sizes = ((self.corners @ turns.transpose(0, 2, 1)) @ down).max(axis=1)
         ways = [np.inf]
-        for row, place in ground.meetings(solids, starts, starts + reach):
+        for row, place in ground.meetings(solids, starts, np.tile(reach, (len(starts), 1))):
             ways.append(float((place - starts[row]) @ down - sizes[row]))
         return min(ways)
 

@@ -98,6 +98,9 @@ class Course:
         up = q.rotate(flexion[0, :, 0], own.ways[:, 0])[:, 2] > 0.2
         self._aside = np.where(np.isin(np.arange(4), ARMS), up, 0.0)
         arrays = [*postures.arrays(), flexion]
+        # The head against the chest: by itself it might turn over the other way round.
+        pelvis, chest, head = np.moveaxis(postures.trunk, -2, 0)
+        arrays[1] = np.stack([pelvis, chest, q.multiply(q.conjugate(chest), head)], axis=-2)
         self._shapes = [array.shape[1:] for array in arrays]
         arrays = [q.ensure_continuity(a) if a.shape[-1] == 4 else a for a in arrays]
         self._values = np.concatenate([array.reshape(len(keys), -1) for array in arrays], axis=1)
@@ -134,6 +137,7 @@ class Course:
             arrays.append(q.normalize(array) if shape[-1] == 4 else array)
             begin += size
         arrays[3] = unit(arrays[3])
+        arrays[1][:, 2] = q.multiply(arrays[1][:, 1], arrays[1][:, 2])
         return Posture(*arrays[:-1]), arrays[-1], i, u[:, 0]
 
     def at(self, t, lift=None) -> tuple[np.ndarray, np.ndarray]:
@@ -209,7 +213,9 @@ class Course:
         turned = height * up + np.sqrt(1.0 - height**2) * out
         bent = smooth_step(radius / (0.1 * (own.upper + own.lower)[:, None])) * smooth_step(steep / 0.3)
         bent = bent * smooth_step(0.5 + dot(pole, out)) * share[..., None]
-        return replace(posture, poles=unit(pole + bent * (turned - pole)))
+        # By a turn: on a straight way from down to up it would flip.
+        angle = np.arctan2(dot(forward, q.cross(pole, turned)), dot(pole, turned))
+        return replace(posture, poles=q.rotate(q.from_axis_angle(forward, (bent * angle)[..., 0]), pole))
 
     def _drawn(self, posture: Posture, planted) -> Posture:
         """What stands on the floor draws the hip, and with it the trunk, into its reach."""
