@@ -2,8 +2,10 @@
 
 import bpy
 
-from ..core.blender.interface import active_armature
+from ..core.blender.interface import active_armature, short
+from ..core.blender.languages import translated
 from ..core.blender.runtime import STATE
+from ..core.blender.tools import story
 
 MODES = ("Object Mode", "Pose")
 KEY = {"type": "K", "value": "PRESS", "shift": True, "alt": True}  # Blender's own keymaps leave it free
@@ -23,12 +25,17 @@ class StoryMenu:
     bl_label = "Ragdoll from Here"
     is_pie = False
 
-    def draw(self, _context):
+    def draw(self, context):
         layout = self.layout.menu_pie() if self.is_pie else self.layout
+        obj, bone = active_armature(context), STATE.pointed if self.is_pie else ""
+        ragdoll = obj is not None and obj.active_ragdoll.is_ragdoll
+        struck = ": " + short(obj, story.struck_bone(obj, context.object, bone)) if ragdoll else ""
         for name, icon in STORY:
-            button = layout.operator(f"active_ragdoll.{name}", icon=icon)
-            if self.is_pie and hasattr(button, "bone"):
-                button.bone = STATE.pointed
+            kind = getattr(bpy.types, f"ACTIVE_RAGDOLL_OT_{name}")
+            text = translated(kind.bl_label) + struck * hasattr(kind, "blow")
+            button = layout.operator(f"active_ragdoll.{name}", text=text, translate=False, icon=icon)
+            if self.is_pie and hasattr(kind, "blow"):
+                button.bone = bone
 
 
 class ACTIVE_RAGDOLL_MT_story(StoryMenu, bpy.types.Menu):

@@ -85,7 +85,7 @@ class Figure:
         """The pose as the state has it; world: of the armature, without shear."""
         now = _Posing(self, body, pose, world, state)
         positions, hip = np.array(pose.positions, order="C"), (state.hip.real, state.hip.imag)
-        positions[: self.rig.skeleton.root_count] += now.inside((*hip, state.rise[0] - state.drop[0]))
+        positions[: self.rig.skeleton.root_count] += c.transformed(now.inverse, (*hip, state.rise[0] - state.drop[0]))
         result = write_rotations(LocalPose(positions, pose.rotations, pose.scales), now.turns())
         after = ModelView(self.rig, result, self._legs)
         return stabilize(list(self.legs), self.rig, result, Inputs(reference=now.planted(after)), after)
@@ -102,13 +102,9 @@ class _Posing:
         self.inverse, self.sense = self.world.inverse() if volume else None, 1.0 if volume > 0.0 else -1.0
         self.view, self.heading = figure.view(pose), figure.sampled(pose, world).heading
 
-    def inside(self, vector: tuple) -> tuple:
-        """A vector of the world in armature space."""
-        return c.transformed(self.inverse, vector)
-
     def _turn(self, axis, angle: float) -> tuple:
         """A rotation of the world in armature space."""
-        return c.axis_angle(c.unit(self.inside(axis), _UP), self.sense * angle)
+        return c.axis_angle(c.unit(c.transformed(self.inverse, axis), _UP), self.sense * angle)
 
     def turns(self) -> dict:
         """Local rotations of trunk and arms."""
@@ -143,7 +139,7 @@ class _Posing:
                 left = 1j * self.heading
                 heel = self._turn((left.real, left.imag, 0.0), angle)
                 rotations[foot] = view.turned(foot, c.multiply(self._turn(_UP, moved.turn), heel))
-            local = c.rotate(c.conjugate(view.parent_rotation(top)), self.inside(c.sub(raised, ankle)))
+            local = c.rotate(c.conjugate(view.parent_rotation(top)), c.transformed(self.inverse, c.sub(raised, ankle)))
             positions[top] += np.divide(local, view.space(figure.rig.parents[top])[2])
         return write_rotations(LocalPose(positions, self.pose.rotations, self.pose.scales), rotations)
 

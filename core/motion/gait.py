@@ -80,10 +80,7 @@ class Gait:
         return min(a.heights), b.ankles[k] - a.ankles[k]
 
     def _treadmill(self, frame: int, moved: complex) -> complex:
-        """Velocity of the ground under a walk in its place, in parts of the character's own speed; else 0.
-
-        moved: way of the lower foot around the frame.
-        """
+        """Velocity of the ground under a walk in its place, by the lower feet's way, in parts of its speed; else 0."""
         unit = self._seconds * math.sqrt(self._body.size * self._body.gravity / 9.81)
         way = self.sample(frame + self._window).hip - self.sample(frame - self._window).hip
         carried, gone = moved / (2 * self._window) / unit, way / (2 * self._window) / unit

@@ -45,10 +45,8 @@ AIMS = {  # mean and worst mm, mean and worst deg, mean and worst deg of twist
     "given": (0.3, 2.0, 0.1, 1.0, 0.1, 1.0),
     "given ends": (0.1, 0.1, FREE, FREE, FREE, FREE),
     "given middles": (1.0, 5.0, FREE, FREE, FREE, FREE),
-    "physical": (2.0, 12.0, FREE, FREE, FREE, FREE),
-    "physical ends": (2.0, 12.0, FREE, FREE, FREE, FREE),
-    "physical middles": (2.0, 12.0, FREE, FREE, FREE, FREE),
-    "planes": (FREE, FREE, 2.0, 2.0, FREE, FREE),
+    **dict.fromkeys(("physical", "physical ends", "physical middles"), (2.0, 12.0, FREE, FREE, FREE, FREE)),
+    **dict.fromkeys(("given planes", "physical planes"), (FREE, FREE, 2.0, 2.0, FREE, FREE)),
 }
 BENT = np.radians(10.0)  # of a limb, from where on its bend has a plane
 POSES, STEPS, SECONDS, SNAPPED = 4, 5, 10.0, 3
@@ -163,7 +161,7 @@ def of_limbs(led: controls.Controls, shown: list, wanted: list, case: str) -> di
             if np.arccos(np.clip(a @ b / np.linalg.norm(a) / np.linalg.norm(b), -1.0, 1.0)) > BENT:
                 line = limbs._bend(limb, goal)
                 angles.append(abs(ik_limbs._angle(line[0], limbs._bend(limb, now)[0], line[1])))
-    planes = {"planes": summary(np.array([(0.0, angle, 0.0) for angle in angles or [0.0]]))}
+    planes = {f"{case} planes": summary(np.array([(0.0, angle, 0.0) for angle in angles or [0.0]]))}
     return planes | {f"{case} {name}": summary(off[:, some]) for name, some in bodies.items() if some}
 
 

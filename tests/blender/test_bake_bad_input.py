@@ -128,10 +128,13 @@ def test_the_rest_is_baked_and_what_is_wrong_is_named(fresh_scene, kind, capfd):
         ({"destination": "CURRENT", "to": "CONTROLS"}, "has no action to bake into"),
         ({"frame_start": 3, "frame_end": 3}, "3 to 3 has no frame"),
         ({"root_motion": "ROOT", "to": "CONTROLS"}, "no bone to carry"),
+        ({"to": "CONTROLS"}, "No bone of 'Layered' controls"),
     ),
 )
 def test_a_refused_bake_leaves_rig_and_animation_as_they_were(fresh_scene, choice, said):
     obj = control_rigs.layered(fresh_scene)
+    for bone in obj.pose.bones:
+        bone.lock_rotation = [said.startswith("No bone")] * 3
     rigs.set_range(fresh_scene, 1, LAST)
     build.build(obj, fresh_scene, np.array([bone.name.startswith("DEF-") for bone in obj.data.bones]))
     bpy.ops.active_ragdoll.simulate()

@@ -122,6 +122,15 @@ def test_the_poles_of_limp_limbs_do_not_flip(fresh_scene):
     assert of_poles < 3.0 * of_bodies + 0.05
 
 
+def test_joints_that_come_apart_are_given_where_limbs_begin(fresh_scene):
+    rig = bake._controls(*_shot(fresh_scene, control_rigs.layered), "IK", True)
+    wanted, kinds = rig.shown(), [name.removeprefix("DEF-").partition(".")[0] for name in rig.bones]
+    wanted[np.array(rig.rows)[~np.isin(kinds, ("hips", "spine", "head"))], 2, 3] += 0.01
+    off = rig.solve(1, wanted, None)[1]
+    rig.remove()
+    assert off[np.isin(kinds, ("forearm", "shin")), 1].max() < 1e-3  # of straight limbs far more than where they begin
+
+
 def test_controls_are_the_default_where_a_rig_has_them(fresh_scene):
     obj, _names = _shot(fresh_scene, control_rigs.layered)
     bpy.ops.active_ragdoll.bake()

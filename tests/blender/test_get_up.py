@@ -150,10 +150,10 @@ def test_what_is_below_and_above_is_told_also_from_within_a_solid(fresh_scene):
     assert above == pytest.approx([1.4, 1.4, np.inf, 2.0, 2.0])
 
 
-def fastest(obj, shown, states) -> float:
-    """Of the bodies' bones while it gets up [m/s], as of 1.8 m."""
+def fastest(obj, shown, states, bones=slice(None)) -> float:
+    """Of its bones with bodies while it gets up [m/s], as of 1.8 m."""
     frames = [frame for frame, state in states.items() if state == "RECOVERING"]
-    ways = np.array([(shown[frame] - shown[frame - 1])[knock_outs.rows(obj), :3, 3] for frame in frames])
+    ways = np.array([(shown[frame] - shown[frame - 1])[knock_outs.rows(obj)[bones], :3, 3] for frame in frames])
     return np.linalg.norm(ways, axis=-1).max() * rigs.FPS / np.sqrt(obj.active_ragdoll.height / 1.8)
 
 
@@ -166,7 +166,7 @@ def test_of_two_who_lie_on_each_other_one_gets_up_after_the_other(name, over):
     found = {frame: [(rigs.pose(o), o.active_ragdoll.state) for o in both] for frame in simulate.frames(scene)}
     for i, each in enumerate(both):
         shown, states = ({frame: own[i][k] for frame, own in found.items()} for k in (0, 1))
-        assert fastest(each, shown, states) < motion_figures.BOUNDS["foot"]
+        assert fastest(each, shown, states, slice(1)) < np.hypot(*(motion_figures.BOUNDS[w] for w in ("up", "across")))
         up.append({frame for frame, state in states.items() if state in ("RECOVERING", "BLENDING")})
     assert all(up) and up[0].isdisjoint(up[1]) and "lies on it or gets up there" in str(STATE.warnings)
 
@@ -182,14 +182,14 @@ def test_of_two_who_lie_on_each_other_one_gets_up_after_the_other(name, over):
 )
 def test_under_a_low_roof_it_stays_down_or_falls_again_until_that_is_gone(name, low, thick, comes, down, told):
     obj, scene, _first = prepared(name, comes + 109, events={9: "LIMP", 40: "RECOVERING"}, rest_time=0.5)
-    roof = rigs.box(scene, "Roof", (60, 60, thick), (0, 0, 0), kinematic=True)
+    roof = rigs.box(scene, "Roof", (60, 60, thick), (0, 0, 0), passive=True, kinematic=True)
     heights = {comes - 1: 30.0, comes: low, comes + 49: low, comes + 50: 30.0}
     rigs.key(roof, "delta_location", {frame: (0.0, 0.0, height) for frame, height in heights.items()})
     shown, _targets, states = knock_outs.run(scene, obj)
     assert told in STATE.warnings[obj.name][0]
     assert not {states[frame] for frame in range(down, comes + 50)} - {"LIMP", "SETTLING"}
     assert "RECOVERING" in {states[frame] for frame in range(comes + 50, comes + 80)}
-    assert records.record_of(obj, comes + 109).passages[0].planned is not None
+    assert records.record_of(obj, comes + 109).passages[0].planned is not None or name != OWN
     assert fastest(obj, shown, states) < motion_figures.BOUNDS["foot"]
 
 

@@ -31,7 +31,6 @@ def test_a_character_is_knocked_out_and_gets_up_where_it_lies(data_dir, name):
     assert passage.frame == recovering and abs(passage.move.shift[2]) < 0.3 * height
     lying, moved = shown[recovering][rows[0], :2, 3], targets[recovering + 1][rows[0], :2, 3]
     assert np.linalg.norm(lying - moved) < 0.02 * height
-    # No pop where the blend ends: nothing jumps beyond what the target itself does.
     jumps, wanted = knock_outs.jumps(obj, shown, rows), knock_outs.jumps(obj, targets, rows)
     for frame in (animated, animated + 1):
         assert jumps[frame] < knock_outs.LIMIT + wanted[frame]
@@ -78,8 +77,7 @@ def test_a_character_that_starts_animated_wakes_with_its_velocity(fresh_scene):
     shown, _targets, states = knock_outs.run(fresh_scene, obj)
     assert knock_outs.course(states) == ["ANIMATED", "ACTIVE"]
     rows = knock_outs.rows(obj)
-    for frame in range(2, 20):
-        assert np.abs(shown[frame] - plain[frame]).max() < 1e-5
+    assert max(np.abs(shown[frame] - plain[frame]).max() for frame in range(2, 20)) < 1e-5
     for frame in range(20, 30):
         assert rigs.angles(shown[frame][rows], plain[frame][rows]).max() < 2.0
         assert np.abs(shown[frame] - plain[frame])[rows, :3, 3].max() < 0.01

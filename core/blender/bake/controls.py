@@ -37,6 +37,7 @@ LOOSE = 0.15, 0.3, 0.03  # what errors count about axes that owners do not turn:
 FOUND = 0.002  # errors of a pose that controls can make
 DAMPING, LEAST_DAMPING, FARTHEST = 0.1, 0.03, 0.6  # turned in one step [rad]: the responses hold for small turns only
 TURNED_ROUND, LET_GO = 0.1, 0.01  # share of a pivot's distances from tail and head; of what places count then
+BEGINS = 10.0  # what places count where a limb begins: if it is straight, its middle joint is off much further
 PLACE_WEIGHT = 6.0  # of a bone's place in heights against its rotation [rad]: twist cannot always be given
 STEPS, ENOUGH, EXACT = 40, 0.01, 1e-4  # most steps; gains that do not pay unless a turn is cut short; no error [rad]
 
@@ -136,8 +137,7 @@ class Controls:
         """Deforming bones next to the ends of limbs that inverse kinematics leads: what their controls may carry."""
         solved = [self.all[name] for name in self.leading(self.bones) if has_solver(self.copy.pose.bones[name])]
         tails, most = [bone.tail_local for bone in solved], CARRIED * self.height
-        deforming = (bone for bone in self.all if bone.use_deform)
-        return [bone.name for bone in deforming if any((tail - bone.head_local).length < most for tail in tails)]
+        return [b.name for b in self.all if b.use_deform and any((tail - b.head_local).length < most for tail in tails)]
 
     def _prune(self, names) -> None:
         """Remove what does not lead to bones of some names from the copy: the face of a human is half of its cost."""
@@ -181,8 +181,7 @@ class Controls:
             self.limbs = Limbs(self, {self.rows[owner.body] for owner in self._owners()})
         theirs = {name for limb in self.limbs.found for name in limb.controls()}
         led = self._led()
-        owners = (owner for owner in self._owners() if owner.name not in theirs and not led[owner.body])
-        self.owners = list(owners)
+        self.owners = [owner for owner in self._owners() if owner.name not in theirs and not led[owner.body]]
         self.owners += self._tweaks(theirs)
         self._weigh()
         self.owners = self._placed(self.owners)
@@ -549,8 +548,9 @@ class Controls:
         return poses, np.hstack([turns[..., 0], places])
 
     def _placing(self) -> np.ndarray:
-        """What the places of bodies count [m, 1]."""
-        return np.where(self.reversed, LET_GO, 1.0)[:, None] * (PLACE_WEIGHT / self.height)
+        """What the places of bodies count [m, 1]: most where limbs begin whose ends inverse kinematics holds."""
+        begins = np.isin(self.rows, [limb.upper for limb in self.limbs.found])
+        return np.where(self.reversed, LET_GO, np.where(begins, BEGINS, 1.0))[:, None] * (PLACE_WEIGHT / self.height)
 
     def _weights_in(self, poses: np.ndarray) -> np.ndarray:
         """What turns of bodies count about the axes of the armature [m, 3, 3]."""

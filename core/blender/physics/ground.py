@@ -45,12 +45,12 @@ def bounded(found, graph) -> tuple:
     return others, boxes.min(axis=1), boxes.max(axis=1)
 
 
-def meetings(solids: tuple, starts: np.ndarray, ends: np.ndarray) -> list:
-    """Where ways of the world [k, 3] meet solids (see `bounded`) first, as pairs of a way's row and a place [3]."""
+def meetings(solids: tuple, starts: np.ndarray, ways: np.ndarray) -> list:
+    """Where ways [k, 3] of the world meet solids (see `bounded`) first, as pairs of a way's row and a place [3]."""
     others, lowest, highest = solids
-    low, high = (each(starts, ends)[:, None] for each in (np.minimum, np.maximum))
+    low, high = (each(starts, starts + ways)[:, None] for each in (np.minimum, np.maximum))
     near = np.argwhere(((low <= highest) & (high >= lowest)).all(axis=2)).tolist()
-    found = ((row, met(others[other], starts[row], ends[row] - starts[row])) for row, other in near)
+    found = ((row, met(others[other], starts[row], ways[row])) for row, other in near)
     return [(row, hit[0]) for row, hit in found if hit is not None]
 
 

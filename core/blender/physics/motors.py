@@ -186,7 +186,7 @@ def write_motors(run, before, seconds: float, substeps: int, gravity: float) -> 
     if run.joint_space.any():
         commands += _of_laws(run, before, relative, frame, gravity)
     for each in muscles:
-        mask = np.zeros(len(own.rows), dtype=bool)
+        mask = np.zeros(len(limit), dtype=bool)
         mask[each.of], limit[each.of] = True, each.strongest
         commands.append((mask, *each.command(own, run, relative, frame)))
     velocity = merged([(mask, velocity) for mask, velocity, _torque in commands])
@@ -199,10 +199,11 @@ def write_motors(run, before, seconds: float, substeps: int, gravity: float) -> 
     on &= torque > 0.0
     on, speeds, torque = (values[tuple(own.places)] for values in (on, speeds, torque))
     turned, own.told = own.told != on, on.astype(int)
-    todo = np.flatnonzero(on | turned)
-    columns = (values[todo].tolist() for values in (on, turned, speeds, torque))
-    for i, active, new, speed, most in zip(todo.tolist(), *columns, strict=True):
-        constraint = own.motors[i].evaluated_get(run.graph).rigid_body_constraint
+    columns, graph = (values.tolist() for values in (on, turned, speeds, torque)), run.graph
+    for motor, active, new, speed, most in zip(own.motors, *columns, strict=True):
+        if not (active or new):
+            continue
+        constraint = motor.evaluated_get(graph).rigid_body_constraint
         if new:
             constraint.enabled = active
         if active:

@@ -217,10 +217,10 @@ class Recovery:
     def _stopped(self, run) -> int | None:
         """Which body is far off its way, or of the trunk one that something stands between and where it should be."""
         rows = self.character.rows.start + self._trunk
-        places, wanted = run.body[rows, :3, 3], run.wanted[rows, :3, 3]
-        if np.linalg.norm(wanted[0] - places[0]) > ASTRAY * self.character.height:
+        places, ways = run.body[rows, :3, 3], (run.wanted - run.body)[rows, :3, 3]
+        if np.linalg.norm(ways[0]) > ASTRAY * self.character.height:
             return self._trunk[0]
-        met = ground.meetings(run.effect("recoveries").around(), places, wanted)
+        met = ground.meetings(run.effect("recoveries").around(), places, ways)
         return self._trunk[met[0][0]] if met else None
 
     def _impulse(self, run, frame: int) -> float:

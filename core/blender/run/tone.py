@@ -66,7 +66,7 @@ class Falling:
         reach = FAR * self.character.height * down
         sizes = ((self.corners @ turns.transpose(0, 2, 1)) @ down).max(axis=1)
         ways = [np.inf]
-        for row, place in ground.meetings(solids, starts, starts + reach):
+        for row, place in ground.meetings(solids, starts, np.tile(reach, (len(starts), 1))):
             ways.append(float((place - starts[row]) @ down - sizes[row]))
         return min(ways)
 
@@ -94,12 +94,11 @@ class Tone(Effect):
         falling, found = {}, run.effect("recoveries").by_name
         for name, own in found.items():
             if own.state.phase in (states.LIMP, states.SETTLING) and own.settings.tone > 0.0:
-                if name in self._falling:
-                    falling[name] = self._falling[name]
-                elif run.joint_drives is None or not len(run.joint_drives.of(own.character)):
+                drives, fall = run.joint_drives, self._falling.get(name)
+                if fall is None and (drives is None or not len(drives.of(own.character))):
                     STATE.warn(name, f"'{name}' falls without muscle tone: build its ragdoll anew")
                 else:
-                    falling[name] = Falling(run, own.character)
+                    falling[name] = fall or Falling(run, own.character)
         if falling != self._falling:
             self._join(run.joint_drives, falling)
         self.muscles = [self._led(run, scene, [found[name].settings for name in falling], seconds)] if falling else ()

@@ -149,9 +149,10 @@ class Ranges:
         return np.stack(found, axis=-1) if found else np.zeros((*turned.shape[:-2], 0))
 
     def check(self, own: Biped, deltas) -> None:
-        """Raises RagdollError: poses [f, m, 4] are far beyond it; names the bone."""
-        for row, beyond in zip(self.rows, self.excess(deltas).max(axis=0), strict=True):
-            if beyond > _TORN:
+        """Raises RagdollError: poses [f, m, 4] go far beyond it, farther than the first one is; names the bone."""
+        excess = self.excess(deltas)
+        for row, first, beyond in zip(self.rows, excess[0], excess.max(axis=0), strict=True):
+            if beyond - first > _TORN:
                 bone, angle = own.rig.name(own.rows[row]), np.degrees(beyond)
                 raise RagdollError(f'bone "{bone}" would be {angle:.0f} degrees beyond its joint\'s range')
 

@@ -96,8 +96,7 @@ def swing_twist_angles(r_rel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     X and Z are those of the swing's rotation vector, the twist is in (-pi, pi]. At a swing of exactly half a turn the
     split is not unique.
     """
-    # As `quaternion.swing_twist` about Y, in a third of the calls: with w >= 0 the twist is (w, y) / length, and the
-    # swing's real part that length.
+    # `quaternion.swing_twist` about Y in a third of the calls: the twist is (w, y) / length, that is the swing's w.
     q = np.asarray(r_rel, dtype=float)
     w, x, y, z = np.moveaxis(np.where(q[..., :1] < 0.0, -q, q), -1, 0)
     length, sine = np.sqrt(w * w + y * y), np.sqrt(x * x + z * z)

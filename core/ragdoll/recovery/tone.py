@@ -10,7 +10,6 @@ stiffness of co-contracted arms). Times, frequencies and speeds are those of 1.8
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,12 +39,12 @@ CHOICES = 6  # relaxed, forwards, backwards, left, right, in the air; the order 
 class Trunk:
     """What was measured of a falling trunk."""
 
-    lean: Sequence | None  # from the feet to it [3] [m]; it and the axes count until the floor is met
-    velocity: Sequence  # [3] [m/s]
-    axes: Sequence | None  # forward and left [2, 3]; None where they are not known
+    lean: list | None  # from the feet to it [3] [m]; it and the axes count until the floor is met
+    velocity: list  # [3] [m/s]
+    axes: list | None  # forward and left [2, 3]; None where they are not known
     clearance: float  # way down to what is below [m], inf where nothing is
     size: float  # height of the character [m]
-    gravity: Sequence  # [3] [m/s^2]
+    gravity: list  # [3] [m/s^2]
 
 
 @dataclass(frozen=True)
@@ -91,15 +90,12 @@ def step(fall: Fall, found: Trunk, reflexes: bool, seconds: float) -> Fall:
     return Fall(fall.clock + passed, touched, faded, shares)
 
 
-def _dot(a: Sequence, b: Sequence) -> float:
+def _dot(a, b) -> float:
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 def _shares(found: Trunk, down: tuple, pull: float, scale: float) -> tuple:
-    """Which postures the way of the fall asks for [6]: where the trunk leans, and where it will by its velocity.
-
-    Plain numbers: for so few a call of numpy takes longer than the sums.
-    """
+    """Which postures the way of the fall asks for [6]: where the trunk leans, and where it will by its velocity."""
     result = Fall.shares
     if found.axes is None or pull == 0.0:
         return result
