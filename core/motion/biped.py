@@ -339,9 +339,9 @@ class Biped:
         return tuple(q.multiply(_frames(way, hinge), self._unframe[i, part]) for part, way in enumerate((upper, lower)))
 
     def flexion(self, posture: Posture, deltas) -> np.ndarray:
-        """Deltas of upper limbs against pelvis or collar and of lower ones against upper ones [.., 4, 2, 4]."""
-        upper, lower = deltas[..., self.limbs[:, 0], :], deltas[..., self.limbs[:, 1], :]
-        pairs = (self.bases(posture), upper), (upper, lower)
+        """Deltas of upper limbs against pelvis or collar, of lower ones and ends against those above [.., 4, 3, 4]."""
+        upper, lower, end = (deltas[..., self.limbs[:, i], :] for i in range(3))
+        pairs = (self.bases(posture), upper), (upper, lower), (lower, end)
         return np.stack([q.multiply(q.conjugate(base), part) for base, part in pairs], axis=-2)
 
     def bases(self, posture: Posture) -> np.ndarray:
@@ -349,12 +349,14 @@ class Biped:
         pelvis = np.repeat(posture.trunk[..., :1, :], 2, axis=-2)
         return np.concatenate([pelvis, q.multiply(posture.trunk[..., 1:2, :], posture.ties[..., 2:, :])], axis=-2)
 
-    def hung(self, posture: Posture, flexion, firsts) -> tuple[np.ndarray, np.ndarray]:
-        """Ends and poles [.., 4, 3] of limbs whose first joints are there [.., 4, 3], by their flexion."""
+    def hung(self, posture: Posture, flexion, firsts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Ends, poles [.., 4, 3] and turns of limbs whose first joints are there [.., 4, 3], by their flexion."""
         upper = q.multiply(self.bases(posture), flexion[..., 0, :])
         first = q.rotate(upper, self.ways[:, 0]) * self.upper[:, None]
-        way = first + q.rotate(q.multiply(upper, flexion[..., 1, :]), self.ways[:, 1]) * self.lower[:, None]
-        return firsts + way + q.rotate(posture.turns, self.tips), self._poles(way, first, upper)
+        lower = q.multiply(upper, flexion[..., 1, :])
+        way = first + q.rotate(lower, self.ways[:, 1]) * self.lower[:, None]
+        turns = q.multiply(lower, flexion[..., 2, :]) if self.four else posture.turns  # hands turn by themselves
+        return firsts + way + q.rotate(turns, self.tips), self._poles(way, first, upper), turns
 
     def adopted(self, other: Biped, deltas, places) -> tuple[np.ndarray, np.ndarray]:
         """The pose of another one, deltas [.., m, 4] and places [.., m, 3], as this one has it.

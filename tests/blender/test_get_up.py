@@ -4,6 +4,7 @@ import bpy
 import numpy as np
 import pytest
 
+import falling
 import knock_outs
 import motion_figures
 import own_characters
@@ -18,10 +19,9 @@ from active_ragdoll.core.blender.tools import viewport
 from active_ragdoll.core.motion import biped
 
 OWN = "own mixamo"
-LAST = 230
 
 
-def prepared(name, last=LAST, **settings):
+def prepared(name, last=230, **settings):
     rig = rigs.load(name)
     knock_outs.prepare(rig.scene, rig.obj, rig.first, rig.first + last, get_up="AUTOMATIC", **settings)
     stack_edits.ensure(rig.obj, rig.scene)
@@ -119,6 +119,11 @@ def test_a_blend_takes_as_long_as_people_do_unless_an_action_is_carried_over_fro
     for poses in (targets, shown):
         way = np.array([shown[up], *(poses[frame] for frame in range(up + 1, done + 1))])
         assert not motion_figures.beyond(figures(obj, way)[-1])
+
+
+def test_a_dog_that_fell_on_its_forelegs_gets_up_by_a_plan_within_what_its_joints_allow():
+    falls = falling.fall("own dog", "back", *falling.STUNNED, frames=70, get_up="AUTOMATIC", rest_time=0.5)
+    assert records.record_of(falls.obj, bpy.context.scene.frame_end).passages[0].planned is not None
 
 
 @pytest.mark.parametrize("rise", (0.0, 0.5, -0.5))

@@ -54,8 +54,7 @@ def standing(own) -> np.ndarray:
 
 
 def planned(own, how="prone", pose=0, floor=FLAT, fps=FPS, gravity=GRAVITY, surface=None, **manner):
-    world = np.eye(4)
-    world[:3, :3] *= own.scale
+    world = np.diag([own.scale] * 3 + [1.0])
     lies = lying(own, how, pose, floor)
     more = {"fps": fps, "gravity": gravity, "manner": Manner(**manner)}
     return get_up.plan(own, surface or joint_balls(own), lies, floor, lambda _s: standing(own), world, **more)
@@ -123,11 +122,10 @@ def test_it_begins_at_rest_and_ends_in_the_animation_s_own_stance():
         assert np.linalg.norm(edge, axis=-1).max() * fine < 0.1
     for name, own, made, deltas, places in some():
         move = made.move.matrix()
-        there, _places = own.placed(move @ standing(own))
+        there, stance = own.placed(move @ standing(own))
         assert quaternion.angle_between(deltas[-1], there).max() < np.radians(2.0), name
         feet = own.limbs[:2, 2]
-        stance = own.placed(move @ standing(own))[1][feet]
-        assert np.abs(places[-1][feet] - stance).max() < 1e-3, name
+        assert np.abs(places[-1][feet] - stance[feet]).max() < 1e-3, name
 
 
 def test_knees_and_elbows_turn_to_where_the_joints_allow_and_hands_and_feet_stay():

@@ -20,14 +20,12 @@ VECTOR = st.tuples(NUMBER, NUMBER, NUMBER).map(np.array)
 TURN = VECTOR.map(lambda v: quaternion.from_rotation_vector(1.6 * v))
 ANY_TURN = VECTOR.map(lambda v: quaternion.from_rotation_vector(3.0 * v))
 DURATION = st.floats(0.05, 3.0)
-SMALL = 1e-5
+MOTION = st.tuples(VECTOR, VECTOR, TURN, VECTOR)
+SMALL, FPS = 1e-5, 24.0
 
 
 def motion(place, velocity, rotation, spin, seconds):
     return place + velocity * seconds, quaternion.multiply(quaternion.from_rotation_vector(spin * seconds), rotation)
-
-
-MOTION = st.tuples(VECTOR, VECTOR, TURN, VECTOR)
 
 
 @given(MOTION, MOTION, DURATION)
@@ -93,7 +91,7 @@ def test_on_the_back_one_looks_to_the_feet_and_on_the_face_to_the_head():
 
 @given(ANY_TURN, ANY_TURN, VECTOR, st.floats(-1.0, 1.0))
 def test_the_animation_comes_to_where_the_body_lies(rest_turn, start_turn, place, rise):
-    rest, start = lying(rest_turn, 5.0 * place), lying(start_turn)
+    rest, start, face = lying(rest_turn, 5.0 * place), lying(start_turn), lying(ON_FACE)
     assume(rest.along[2] > -0.999 and start.along[2] > -0.999)
     matrix = transitions.rerooted(rest, start, rise).matrix()
     pelvis = pose_space.moved(start.pelvis, matrix)
@@ -101,11 +99,10 @@ def test_the_animation_comes_to_where_the_body_lies(rest_turn, start_turn, place
     assert pelvis[2] == pytest.approx(start.pelvis[2] + rise)
     points = pose_space.moved(quaternion.rotate(start_turn, STANDING), matrix)
     assert transitions.heading(transitions.trunk(*points)) == pytest.approx(transitions.heading(rest), abs=1e-6)
+    level = quaternion.rotate(transitions.rerooted(rest, face, level=True).rotation, face.along)[:2]
+    assert level * np.linalg.norm(rest.along[:2]) == pytest.approx(rest.along[:2])  # rolls over, not over its head
     assert matrix[:3, :3] @ UP == pytest.approx(UP)  # rigid, about the vertical: the floor stays a floor
     assert matrix[:3, :3] @ matrix[:3, :3].T == pytest.approx(np.eye(3))
-
-
-FPS = 24.0
 
 
 def _pose(seed):

@@ -16,7 +16,7 @@ from mathutils import Vector
 
 from ... import pose as pose_space
 from ... import quaternion
-from ...anatomy.roles import CHEST, HEAD, LEFT, NECK, PELVIS, RIGHT, SPINE, THIGH, TRUNK, UPPER_ARM
+from ...anatomy.roles import CHEST, HEAD, LEFT, NECK, PELVIS, QUADRUPED, RIGHT, SPINE, THIGH, TRUNK, UPPER_ARM
 from ...errors import RagdollError
 from ...motion import getting_up
 from ...motion.get_up.course import SETTLED
@@ -110,7 +110,7 @@ class Recovery:
         points = [np.insert(np.zeros((len(simulated), 3)), 0, levels[sorted(simulated)], axis=1)]
         for part, bone in zip(obj.active_ragdoll.parts, levels[character.bones], strict=True):
             points.append(np.insert(pose_space.moved(np.array(part.body.bound_box), part.offset), 0, bone, axis=1))
-        return Landmarks(pelvis, trunk, np.concatenate(points), character.height)
+        return Landmarks(pelvis, trunk, np.concatenate(points), character.height, anatomy.kind == QUADRUPED)
 
     @cached_property
     def radii(self) -> np.ndarray:

@@ -16,7 +16,7 @@ from ... import quaternion as q
 from ...ragdoll.recovery.states import HEIGHT
 from ...ragdoll.recovery.transitions import smooth_step
 from ..biped import ARMS, LEGS, SIGNS, Biped, Posture, Z, dot, stacked, unit
-from .keys import Clearances, Floor, Surface
+from .keys import Surface
 
 _RATE = 24.0  # samples a second at which the speeds are looked at
 _JOINT, _PELVIS = np.radians(430.0), np.radians(200.0)  # largest speeds [rad/s]
@@ -24,6 +24,7 @@ _HIP, _SINK, _HAND, _FOOT = 1.1, 0.6, 2.2, 2.8  # [m/s]
 _LONGEST = 3.0  # an interval is stretched to so many times its length at most
 _REACH = 0.985  # of a planted limb's length: farther away it draws the hip
 _LIFTS = np.array([0.16, 0.16, 0.2, 0.2])  # of a swinging limb's way, above it
+_RISE = 0.5  # of what is missing where a quadruped's legs swing ahead below its trunk: by that much they raise it
 SETTLED = 0.8  # [s] in which what a plan misses of the pose that one lies in dies away
 _EDGE = 0.09  # [s] over which it is drawn gently
 _SOFT = 0.08  # of a pole's height: how gently knees and elbows are kept off the floor
@@ -62,9 +63,7 @@ def mean_around(values, reach: int) -> np.ndarray:
 class Course:
     """The motion through keys, of which the first is the pose that one lies in."""
 
-    def __init__(
-        self, own: Biped, surface: Surface, room: Clearances, floor: Floor, keys, times, tempo, held=(), ranges=None
-    ) -> None:
+    def __init__(self, own: Biped, surface, room, floor, keys, times, tempo, held=(), ranges=None) -> None:
         """times: of the keys [k], [s]. tempo: how much longer everything takes than for a man of 1.8 m on the Earth.
 
         held: arms that are not to bear anything. ranges: of its joints (`Ranges`), where they are known.
@@ -122,7 +121,7 @@ class Course:
             postures.ends[1:-1, 2:] = first + way / np.maximum(far, 1.0)
 
     def _sampled(self, t) -> tuple[Posture, np.ndarray, np.ndarray, np.ndarray]:
-        """Postures [f], flexion [f, 4, 2, 4], interval [f] and share of it [f] at times [f]."""
+        """Postures [f], flexion [f, 4, 3, 4], interval [f] and share of it [f] at times [f]."""
         times, values = self.times, self._values
         i = np.clip(np.searchsorted(times, t, side="right") - 1, 0, len(times) - 2)
         length = (times[i + 1] - times[i])[:, None]
@@ -130,12 +129,9 @@ class Course:
         m = slopes(times, values)
         mixed = (1 + 2 * u) * (1 - u) ** 2 * values[i] + u * (1 - u) ** 2 * length * m[i]
         mixed += u * u * (3 - 2 * u) * values[i + 1] + u * u * (u - 1) * length * m[i + 1]
-        arrays, begin = [], 0
-        for shape in self._shapes:
-            size = int(np.prod(shape))
-            array = mixed[:, begin : begin + size].reshape(-1, *shape)
-            arrays.append(q.normalize(array) if shape[-1] == 4 else array)
-            begin += size
+        parts = np.split(mixed, np.cumsum([int(np.prod(shape)) for shape in self._shapes[:-1]]), axis=1)
+        arrays = [part.reshape(-1, *shape) for part, shape in zip(parts, self._shapes, strict=True)]
+        arrays = [q.normalize(array) if array.shape[-1] == 4 else array for array in arrays]
         arrays[3] = unit(arrays[3])
         arrays[1][:, 2] = q.multiply(arrays[1][:, 1], arrays[1][:, 2])
         return Posture(*arrays[:-1]), arrays[-1], i, u[:, 0]
@@ -154,19 +150,26 @@ class Course:
         hip = posture.hip + lift[:, :1] * Z
         drawn = self._drawn(replace(posture, hip=hip, ends=ends), planted).hip
         # Limbs that become straight stop the hip within a frame: what is left of their reach takes the edge off.
-        hip = hip + mean_around(drawn - hip, round(_EDGE * self.tempo * (len(t) - 1) / max(t[-1] - t[0], 1e-9)))
+        reach = round(_EDGE * self.tempo * (len(t) - 1) / max(t[-1] - t[0], 1e-9))
+        hip = hip + mean_around(drawn - hip, reach)
         posture = replace(posture, hip=hip, ends=ends)
         # Where a loose limb comes to stand, or has stood, it is where the key has it, however the trunk was moved.
         share = smooth_step(u)[:, None]
         share = np.where(self._stood[i], 1.0 - share, 0.0) + np.where(self._stands[i], share, 0.0)
-        hung, poles = own.hung(posture, self._aside_of(flexion, i, u), own.firsts(posture))
+        hung, poles, turns = own.hung(posture, self._aside_of(flexion, i, u), own.firsts(posture))
         hung -= share[..., None] * (posture.hip - written)[:, None]
-        hung[..., 2] += np.maximum(floor.under(hung) + least - hung[..., 2], 0.0)
-        ends, poles = (np.where(loose[..., None], *both) for both in ((hung, ends), (poles, posture.poles)))
-        posture = replace(posture, ends=self._clear_toes(ends + lift[:, 1:, None] * Z, posture.turns), poles=poles)
+        low = np.maximum(floor.under(hung) + least - hung[..., 2], 0.0)
+        begun = np.where(i == 0, smooth_step(4.0 * u), 1.0)  # the pose that he lies in is as it is
+        if own.four:
+            rise = _RISE * mean_around((begun * (low * loose).max(axis=1))[:, None], reach)
+            posture, low, hung = replace(posture, hip=hip + rise * Z), low - rise, hung + rise[:, None] * Z
+        hung[..., 2] += np.maximum(low, 0.0)
+        both = (hung, ends), (poles, posture.poles), (turns, posture.turns)
+        ends, poles, turns = (np.where(loose[..., None], *pair) for pair in both)
+        ends = self._clear_toes(ends + lift[:, 1:, None] * Z, turns)
+        posture = replace(posture, ends=ends, poles=poles, turns=turns)
         if not own.four:
-            begun = np.where(i == 0, smooth_step(4.0 * u), 1.0)[:, None]  # the pose that he lies in is as it is
-            posture = self._clear_knees(posture, begun * (loose | [True, True, False, False]))
+            posture = self._clear_knees(posture, begun[:, None] * (loose | [True, True, False, False]))
         return own.solve(posture)
 
     def _aside_of(self, flexion, i, u) -> np.ndarray:

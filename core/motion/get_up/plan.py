@@ -118,7 +118,8 @@ def plan(own: Biped, surface, lying, floor, animated, world, *, fps, gravity, ma
 
     written = [_mirrored(key) if right else key for key in written]
     stands = animated(tempo * float(rhythm @ [*(key.seconds for key in written), 0.65, 0.55]))
-    written, place = _chosen(own, surface, room, written, lain.hip, heading(trunk), floor, stands, manner.held, right)
+    ahead = trunk.forward if own.four else heading(trunk)
+    written, place = _chosen(own, surface, room, written, lain.hip, ahead, floor, stands, manner.held, right)
     written = _by_hand(written, manner.moved, q.conjugate(place[3]), tempo * rhythm)
     place = (_mirrored(written[-1]) if right else written[-1]).posture, *place[1:]
     risen, origin, local, turn, _right = place

@@ -170,14 +170,15 @@ class Reroot:
         return affine(quaternion.to_matrix(self.rotation), self.shift)
 
 
-def rerooted(rest: Trunk, animated: Trunk, rise: float = 0.0) -> Reroot:
+def rerooted(rest: Trunk, animated: Trunk, rise: float = 0.0, level: bool = False) -> Reroot:
     """The move that takes the trunk of an animation at the frame it is to go on from to where it came to rest.
 
-    `rise` is how much higher the floor is at the resting place than where the animation stands [m].
+    `rise` is how much higher the floor is at the resting place than where the animation stands [m]; `level`: a trunk
+    that is so lying and standing looks along itself, and rolls over: raised upright it would turn over its head.
     """
-    start, end = heading(animated), heading(rest)
+    start, end = (each.along if level else heading(each) for each in (animated, rest))
     # About the vertical always: the shortest arc of opposite headings could as well lead over the head.
-    angle = np.arctan2(np.cross(start, end) @ UP, np.sum(start * end))
+    angle = np.arctan2(np.cross(start, end) @ UP, np.sum(start[:2] * end[:2]))
     rotation = quaternion.from_axis_angle(UP, angle)
     shift = rest.pelvis - quaternion.rotate(rotation, animated.pelvis)
     return Reroot(rotation, shift - (shift @ UP - rise) * UP)
@@ -194,6 +195,7 @@ class Landmarks:
     trunk: tuple | None  # rows of the upper trunk and of a bone on the left and the right; None without known anatomy
     lowest: np.ndarray  # points of which the lowest one tells where the floor is, see `lowest_of` [k, 4]
     height: float  # of the character [m]
+    level: bool = False  # whether its trunk is level where it stands, as a quadruped's
 
     def trunk_of(self, matrices: np.ndarray) -> Trunk | None:
         """The trunk in a pose [n, 4, 4], world; None where the anatomy is not known."""
@@ -218,7 +220,7 @@ class Landmarks:
         rise = rise if abs(rise) > STEP * self.height else 0.0
         trunks = self.trunk_of(rest), self.trunk_of(animated)
         if trunks[0] is not None:
-            return rerooted(*trunks, rise)
+            return rerooted(*trunks, rise, self.level)
         turn = quaternion.from_matrix(_axes(rest[self.pelvis]) @ _axes(animated[self.pelvis]).T)
         _swing, twist = quaternion.swing_twist(turn, UP)
         shift = rest[self.pelvis, :3, 3] - quaternion.rotate(twist, animated[self.pelvis, :3, 3])
