@@ -33,8 +33,7 @@ def prepare(scene, obj, first, last, events=None, bones="MAIN", **settings):
     rigs.ensure_world(scene)
     group = obj.active_ragdoll.recovery
     group.enabled, group.get_up = True, "ACTIONS"
-    for name, value in settings.items():
-        setattr(group, name, value)
+    rigs.changed(group, settings)
     build.build(obj, scene, bones)
     floor(scene, obj)
     scene.frame_set(first)

@@ -18,8 +18,7 @@ pytestmark = pytest.mark.blender_version
 def _shown(scene, obj) -> np.ndarray:
     """The pose that a window would show, without a change of frame."""
     scene.view_layers[0].update()
-    posed = obj.evaluated_get(scene.view_layers[0].depsgraph)
-    return np.array([np.array(posed.matrix_world @ bone.matrix) for bone in posed.pose.bones])
+    return rigs.pose(obj, scene.view_layers[0].depsgraph)
 
 
 def _poses(scene, obj) -> np.ndarray:

@@ -29,9 +29,7 @@ def preferred(monkeypatch, tmp_path):
 
 @pytest.fixture
 def human(fresh_scene):
-    obj = rigs.human(fresh_scene)
-    bpy.context.view_layer.objects.active = obj
-    return obj
+    return rigs.human(fresh_scene)
 
 
 def test_quality_of_the_world_and_colors(preferred, human):

@@ -159,6 +159,7 @@ def revert(obj) -> None:
     settings = obj.active_ragdoll
     if not settings.muted:
         raise RagdollError(f"'{obj.name}' is not baked")
+    STATE.warnings.pop(obj.name, None)  # of the bake
     try:
         record = json.loads(settings.bake_record)
         state = actions.AnimationState(**record["animation"])
@@ -178,7 +179,6 @@ def revert(obj) -> None:
         settings.muted = False
         for name in ("bake_record", "old_action", "baked_action"):
             settings.property_unset(name)
-    STATE.warnings.pop(obj.name, None)  # of the bake
     source.refresh(obj)
 
 
