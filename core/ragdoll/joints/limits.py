@@ -103,7 +103,7 @@ def swing_twist_angles(r_rel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     divisor = np.where(length > 0.0, length, 1.0)
     cos, sin = np.where(length > 0.0, w, 1.0) / divisor, y / divisor
     factor = np.where(sine > 0.0, 2.0 * np.arctan2(sine, length) / np.where(sine > 0.0, sine, 1.0), 2.0)
-    return factor * (x * cos + z * sin), 2.0 * np.arctan2(y, w), factor * (z * cos - x * sin)
+    return factor * (x * cos + z * sin), 2.0 * np.arctan2(y, np.abs(w)), factor * (z * cos - x * sin)
 
 
 def twist_angle(twist: np.ndarray, axis: int) -> np.ndarray:
