@@ -6,8 +6,8 @@ import pytest
 
 import rigs
 from active_ragdoll.core.blender import bake
-from active_ragdoll.core.blender.physics import build, world
-from active_ragdoll.core.blender.run import shot_run, simulate
+from active_ragdoll.core.blender.physics import build, view_layers, world
+from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.errors import RagdollError
 
@@ -52,7 +52,7 @@ def _character(first: int, layers):
 
 
 def _shown(scene, obj) -> np.ndarray:
-    return rigs.pose(obj, shot_run.depsgraph_of(scene))
+    return rigs.pose(obj, view_layers.depsgraph_of(scene))
 
 
 def _live(scene, obj, first: int, each=lambda frame: None) -> np.ndarray:
