@@ -21,7 +21,6 @@ from ...errors import RagdollError
 from ...motion import getting_up
 from ...motion.get_up.course import SETTLED
 from ...motion.get_up.plan import SHORTEST, Manner, Moved, NoRoom
-from ...motion.getting_up import Passage
 from ...motion.stack import LocalPose
 from ...ragdoll.recovery import states, tone
 from ...ragdoll.recovery.transitions import Landmarks, Reroot, smooth_step
@@ -240,7 +239,7 @@ class Recovery:
         return self.settings
 
     @property
-    def _carrying(self) -> Passage | None:
+    def _carrying(self) -> getting_up.Passage | None:
         """The passage by which it gets up now, if that takes its own time: a plan, or a blend that is not hurried."""
         passage = self.record.passages[-1] if self.record.passages else None
         if self.state.phase != states.RECOVERING or passage is None:
