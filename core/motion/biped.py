@@ -340,9 +340,8 @@ class Biped:
 
     def flexion(self, posture: Posture, deltas) -> np.ndarray:
         """Deltas of upper limbs against pelvis or collar, of lower ones and ends against those above [.., 4, 3, 4]."""
-        upper, lower, end = (deltas[..., self.limbs[:, i], :] for i in range(3))
-        pairs = (self.bases(posture), upper), (upper, lower), (lower, end)
-        return np.stack([q.multiply(q.conjugate(base), part) for base, part in pairs], axis=-2)
+        chain = np.concatenate([self.bases(posture)[..., None, :], deltas[..., self.limbs[:, :3], :]], axis=-2)
+        return q.multiply(q.conjugate(chain[..., :-1, :]), chain[..., 1:, :])
 
     def bases(self, posture: Posture) -> np.ndarray:
         """Deltas [.., 4, 4] of what the upper limbs hang on: the pelvis, and the chest with the collar bones."""

@@ -354,9 +354,7 @@ class Recovery:
         self._go_on(frame, scene, poses, "", move)
 
     def _go_on(self, frame: int, scene, shown: list, action: str, move=None, least: float = 0.0) -> None:
-        rig = self.character.motion.rig
-        fps = scene_fps(scene)
-        places = self.worlds.pair(frame)
+        rig, fps, places = self.character.motion.rig, scene_fps(scene), self.worlds.pair(frame)
         if action:
             try:
                 clip = self._clip(action, fps)
@@ -385,9 +383,8 @@ class Recovery:
         """Begin a passage; see `getting_up.begun`."""
         rig = self.character.motion.rig
         carriers = getting_up.carriers_of(rig, rig.skeleton.from_level[self.character.bones])
-        frame = float(frame)
-        passage = getting_up.begun(rig, shown, poses, places, move, frame=frame, fps=fps, carriers=carriers, **more)
-        self.record.passages.append(passage)
+        more |= {"frame": float(frame), "fps": fps, "carriers": carriers}
+        self.record.passages.append(getting_up.begun(rig, shown, poses, places, move, **more))
 
     def _clip(self, action: str, fps: float):
         entry = next((e for e in self.character.motion.entries if e.name == recovery_entry.NAME), None)

@@ -24,7 +24,6 @@ _HIP, _SINK, _HAND, _FOOT = 1.1, 0.6, 2.2, 2.8  # [m/s]
 _LONGEST = 3.0  # an interval is stretched to so many times its length at most
 _REACH = 0.985  # of a planted limb's length: farther away it draws the hip
 _LIFTS = np.array([0.16, 0.16, 0.2, 0.2])  # of a swinging limb's way, above it
-_RISE = 0.5  # of what is missing where a quadruped's legs swing ahead below its trunk: by that much they raise it
 SETTLED = 0.8  # [s] in which what a plan misses of the pose that one lies in dies away
 _EDGE = 0.09  # [s] over which it is drawn gently
 _SOFT = 0.08  # of a pole's height: how gently knees and elbows are kept off the floor
@@ -160,8 +159,8 @@ class Course:
         hung -= share[..., None] * (posture.hip - written)[:, None]
         low = np.maximum(floor.under(hung) + least - hung[..., 2], 0.0)
         begun = np.where(i == 0, smooth_step(4.0 * u), 1.0)  # the pose that he lies in is as it is
-        if own.four:
-            rise = _RISE * mean_around((begun * (low * loose).max(axis=1))[:, None], reach)
+        if own.four:  # legs that are drawn ahead below the trunk raise it by half of what they lack
+            rise = 0.5 * mean_around((begun * (low * loose).max(axis=1))[:, None], reach)
             posture, low, hung = replace(posture, hip=hip + rise * Z), low - rise, hung + rise[:, None] * Z
         hung[..., 2] += np.maximum(low, 0.0)
         both = (hung, ends), (poles, posture.poles), (turns, posture.turns)

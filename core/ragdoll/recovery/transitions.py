@@ -173,10 +173,9 @@ class Reroot:
 def rerooted(rest: Trunk, animated: Trunk, rise: float = 0.0, level: bool = False) -> Reroot:
     """The move that takes the trunk of an animation at the frame it is to go on from to where it came to rest.
 
-    `rise` is how much higher the floor is at the resting place than where the animation stands [m]; `level`: a trunk
-    that is so lying and standing looks along itself, and rolls over: raised upright it would turn over its head.
+    rise: how much higher the floor is there than where the animation stands [m]. level: it is so lying and standing.
     """
-    start, end = (each.along if level else heading(each) for each in (animated, rest))
+    start, end = (each.along if level else heading(each) for each in (animated, rest))  # along itself: it rolls over
     # About the vertical always: the shortest arc of opposite headings could as well lead over the head.
     angle = np.arctan2(np.cross(start, end) @ UP, np.sum(start[:2] * end[:2]))
     rotation = quaternion.from_axis_angle(UP, angle)
