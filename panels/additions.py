@@ -28,8 +28,8 @@ class StoryMenu:
     def draw(self, context):
         layout = self.layout.menu_pie() if self.is_pie else self.layout
         obj, bone = active_armature(context), STATE.pointed if self.is_pie else ""
-        ragdoll = obj is not None and obj.active_ragdoll.is_ragdoll
-        struck = ": " + short(obj, story.struck_bone(obj, context.object, bone)) if ragdoll else ""
+        bodies = obj is not None and any(part.body for part in obj.active_ragdoll.parts)
+        struck = ": " + short(obj, story.struck_bone(obj, context.object, bone)) if bodies else ""
         for name, icon in STORY:
             kind = getattr(bpy.types, f"ACTIVE_RAGDOLL_OT_{name}")
             text = translated(kind.bl_label) + struck * hasattr(kind, "blow")

@@ -7,11 +7,12 @@ import numpy as np
 
 from core import quaternion
 
-# [s], [m/s], [m/s^2], [deg/s], shares of the height; "seconds" is the least, all others are the most.
+# [s], [m/s], [m/s^2], [deg/s], shares of the height, [deg] beyond straight; "seconds" is the least, all others are the
+# most. A limb slides while it stands by a plan; deep is what is in the floor.
 BOUNDS = {
     "seconds": 3.0, "up": 1.3, "down": 0.8, "across": 1.0, "up acc": 11.0, "down acc": 5.5, "across acc": 5.0,
     "pelvis": 350.0, "pelvis 95": 200.0, "spine": 200.0, "joint": 600.0, "joint 95": 400.0, "hand": 2.5,
-    "hand acc": 25.0, "foot": 3.2, "foot acc": 36.0,
+    "hand acc": 25.0, "foot": 3.2, "foot acc": 36.0, "slide": 0.005, "deep": 0.01, "back": 5.0,
 }  # fmt: skip
 CUT = 6.0  # [Hz] of the low-pass that accelerations are taken after
 # Of thigh, shank, foot, upper arm, forearm, hand: share of the mass (de Leva 1996), and where along it, from its joint
@@ -85,3 +86,26 @@ def beyond(found: dict) -> dict:
         name: value for name, value in found.items()
         if (value < BOUNDS[name] if name == "seconds" else value > BOUNDS[name])
     }  # fmt: skip
+
+
+def most_slide(made, values, fps: float) -> float:
+    """The most by which values [f, 4, c] of hands and feet change while they stand by a plan."""
+    times, found = np.arange(len(values)) / fps, [0.0]
+    for i, planted in enumerate(made.planted):
+        during = (times >= made.times[i]) & (times <= made.times[i + 1])
+        found += [np.ptp(values[during, k], axis=0).max() for k in np.flatnonzero(planted)]
+    return max(found)
+
+
+def strays(own, made, deltas, places, surface, floor, fps: float) -> dict:
+    """Of a plan's motion, deltas [f, m, 4] and places [f, m, 3], what else has a bound."""
+    upper, middle, end = (places[:, own.limbs[:, i]] for i in range(3))
+    bend = np.cross(middle - upper, end - middle) / (own.upper * own.lower)[:, None]
+    back = -np.sum(bend * quaternion.rotate(deltas[:, own.limbs[:, 0]], own.hinges[:, 0]), axis=-1)
+    times = np.arange(len(places)) / fps
+    stands = (times > made.times[1]) & (times < made.times[-2])  # until it steps into the animation's stance
+    return {
+        "slide": most_slide(made, own.extract(deltas, places).ends[..., :2], fps) / own.height,
+        "deep": float(surface.depths(own, deltas[stands], places[stands], floor).max() / own.height),
+        "back": float(np.degrees(np.arcsin(back.clip(0.0, 1.0).max()))),
+    }

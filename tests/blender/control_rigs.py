@@ -1,6 +1,7 @@
 """Control rigs made in code: limbs by inverse kinematics as animators and generators of rigs set them up."""
 
 import bpy
+import numpy as np
 
 import rigs
 
@@ -24,15 +25,19 @@ LIMBS = (("arm", "forearm", "hand"), ("thigh", "shin", "foot"))
 def constraint(obj, bone: str, kind: str, target: str, **settings):
     made = obj.pose.bones[bone].constraints.new(kind)
     made.target, made.subtarget = obj, target
-    for name, value in settings.items():
-        setattr(made, name, value)
-    return made
+    return rigs.changed(made, settings)
 
 
 def drive(obj, constraint, path: str, expression: str) -> None:
     driver = constraint.driver_add("influence").driver
     driver.expression, variable = expression, driver.variables.new()
     variable.name, variable.targets[0].id, variable.targets[0].data_path = "x", obj, path
+
+
+def places(scene, obj, names, last: int) -> np.ndarray:
+    """World matrices [f, n, 4, 4] of bones at the frames up to a last one."""
+    rows = [obj.data.bones.find(name) for name in names]
+    return np.array(rigs.step(scene, range(1, last + 1), lambda: rigs.pose(obj)[rows]))
 
 
 def simple(scene, pole: bool = True, heels: bool = False, shoulders: bool = False) -> bpy.types.Object:

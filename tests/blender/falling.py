@@ -15,6 +15,7 @@ from active_ragdoll.core.blender.stack import stack_edits
 HIT, LAST = 4, 84  # frames after the shot's first
 RAG, STUNNED, AWAKE = ((*effects.TONE_VALUES[name],) for name in ("RAG", "STUNNED", "AWAKE"))
 SIDES = {"front": (-1.0, 0.0), "back": (1.0, 0.0), "left": (0.0, -1.0), "right": (0.0, 1.0)}  # ahead, to the left
+SLOPE, RISE, RUN, STEPS = np.radians(15.0), 0.17, 0.29, 9  # [m] of a step of 1.8 m
 NEAR = 0.01  # of the height: a body nearer to the floor has met it
 TRUNK, ARMS = ("PELVIS", "SPINE", "CHEST"), ("HAND", "FOREARM", "UPPER_ARM", "CLAVICLE")
 MEASURED = (*TRUNK, "NECK", "HEAD", "UPPER_ARM", "FOREARM", "THIGH", "SHANK")
@@ -99,14 +100,22 @@ def fall(
     speed: float = 1.2,
     frames: int = LAST,
     bones: str = "MAIN",
+    ground: str = "flat",
+    look=None,
     **settings,
 ) -> Fall:
     """A character, knocked out by a push that gives its whole mass a speed [m/s], as of 1.8 m.
 
-    It stays down, unless the settings of its recovery say otherwise.
+    It stays down, unless the settings of its recovery say otherwise. ground: flat, slope or stairs.
+    look(obj, seconds): at each frame, with the time after the hit.
     """
     rig = rigs.load(name)
     obj, scene = rig.obj, rig.scene
+    tall = [np.ptp(pose[:, 2, 3]) for pose in rigs.shown(scene, obj, (rig.last, rig.first)).values()]
+    if min(tall) < 0.6 * max(tall):  # its clip is itself a fall
+        obj.animation_data.action = None
+        for bone in obj.pose.bones:
+            bone.matrix_basis.identity()
     hit, last = rig.first + HIT, rig.first + frames
     group = {"tone": tone, "reflexes": reflexes, "rest_time": 1e3} | settings
     knock_outs.prepare(scene, obj, rig.first, last, {hit: "LIMP"}, bones, **group)
@@ -129,12 +138,15 @@ def fall(
     effects.add_hit(obj, scene, names[chest], hit, way * strength)
     floor = scene.objects["Floor"].location.z + 0.5
     corners = [np.array(part.body.bound_box) for part in parts]
+    lay(scene, ground, obj.matrix_world @ obj.pose.bones[names[chest]].head, height / 1.8)
     bodies, shown = [], {}
 
     def read():
         shown[scene.frame_current] = rigs.pose(obj)
         if scene.frame_current >= hit:
             bodies.append(rigs.bodies(obj))
+            if look is not None:
+                look(obj, (scene.frame_current - hit) / rigs.FPS)
 
     rigs.play(scene, rig.first, last, read)
     bodies = np.array(bodies)
@@ -146,6 +158,21 @@ def fall(
     made = Fall(roles, parents, bind, (low - floor) / height, bodies, height, shown, obj)
     made.up = world[:3, :3] @ own.up / np.linalg.norm(world[:3, :3] @ own.up)
     return made
+
+
+def lay(scene, ground: str, place, size: float) -> None:
+    """Turn the floor to a slope about a place, or have stairs go down towards -Y from there."""
+    floor, (x, y, _z) = scene.objects["Floor"], place
+    top, side = floor.location.z + 0.5, floor.dimensions.x
+    if ground == "slope":
+        floor.rotation_euler.x = SLOPE
+        floor.location = x, y + 0.5 * np.sin(SLOPE), top - 0.5 * np.cos(SLOPE)
+    elif ground == "stairs":
+        floor.location.y = y + 0.5 * side
+        for i in range(1, STEPS):  # each reaches under all of the floor, the last one far ahead
+            ahead = RUN * size * i + (side if i == STEPS - 1 else 0.0)
+            at = x, y + 0.5 * (side - ahead), top - RISE * size * i - 0.5
+            rigs.box(scene, f"Step {i}", (side, side + ahead, 1.0), at, passive=True)
 
 
 def _places(obj) -> tuple:

@@ -20,9 +20,8 @@ def free_body(scene, mass=2.0, turn=(0.3, 1.0, 0.4), moving=None, direction=(1.0
     """One limp bone that nothing holds or brakes; `moving` is its place at frame 2, keyed from frame 1 on."""
     obj = rigs.chain(scene, 1, direction=direction)
     obj.rotation_euler = turn
-    bone = obj.pose.bones["A"].active_ragdoll
-    bone.linear_damping = bone.angular_damping = 0.0
-    bone.mass = mass
+    rigs.undamped(obj)
+    obj.pose.bones["A"].active_ragdoll.mass = mass
     if moving is not None:
         rigs.key_locations(obj, {frame: np.array(moving) * (frame - 1) for frame in range(-5, 40)})
     build.build(obj, scene)
@@ -33,17 +32,13 @@ def free_body(scene, mass=2.0, turn=(0.3, 1.0, 0.4), moving=None, direction=(1.0
 def add(obj, bone="A", frame=HIT, impulse=(0.0, 1.0, 0.0), point=(0.0, 0.0, 0.0), **others):
     hit = obj.active_ragdoll.hits.add()
     hit.bone, hit.frame, hit.impulse, hit.point = bone, frame, impulse, point
-    for name, value in others.items():
-        setattr(hit, name, value)
-    return hit
+    return rigs.changed(hit, others)
 
 
 def explode(obj, frame=HIT, **others):
     blast = obj.active_ragdoll.explosions.add()
     blast.frame = frame
-    for name, value in others.items():
-        setattr(blast, name, value)
-    return blast
+    return rigs.changed(blast, others)
 
 
 def play(scene, obj, last=12):

@@ -24,7 +24,8 @@ def floor(scene, obj):
             place = (posed.matrix_world @ posed.pose.bones[part.bone].matrix).normalized()
             place = place @ Matrix(part.offset.tolist())
             low = min(low, min((place @ vertex.co).z for vertex in part.body.data.vertices))
-    rigs.box(scene, "Floor", (60, 60, 1), (0, 0, low - 0.51), passive=True)
+    side = max(60.0, 20.0 * obj.active_ragdoll.height)
+    rigs.box(scene, "Floor", (side, side, 1), (0, 0, low - 0.51), passive=True)
 
 
 def prepare(scene, obj, first, last, events=None, bones="MAIN", **settings):
@@ -33,8 +34,7 @@ def prepare(scene, obj, first, last, events=None, bones="MAIN", **settings):
     rigs.ensure_world(scene)
     group = obj.active_ragdoll.recovery
     group.enabled, group.get_up = True, "ACTIONS"
-    for name, value in settings.items():
-        setattr(group, name, value)
+    rigs.changed(group, settings)
     build.build(obj, scene, bones)
     floor(scene, obj)
     scene.frame_set(first)

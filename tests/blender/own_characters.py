@@ -206,8 +206,7 @@ def skin(obj, scale: float = 1.0) -> bpy.types.Object:
         bpy.data.meshes.remove(box)
     mesh = bpy.data.meshes.new("Skin")
     mesh.from_pydata(corners, [], faces)
-    made = bpy.data.objects.new("Skin", mesh)
-    bpy.context.scene.collection.objects.link(made)
+    made = rigs.added(bpy.context.scene, "Skin", mesh)
     made.parent = obj
     made.modifiers.new("Armature", "ARMATURE").object = obj
     for name in dict.fromkeys(owners):

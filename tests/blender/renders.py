@@ -3,14 +3,13 @@
 from contextlib import contextmanager
 
 import bpy
-import numpy as np
+
+import rigs
 
 
 def prepare(scene, path) -> None:
     """A camera, and small images written to a path."""
-    camera = bpy.data.objects.new("Camera", bpy.data.cameras.new("Camera"))
-    scene.collection.objects.link(camera)
-    scene.camera = camera
+    scene.camera = rigs.added(scene, "Camera", bpy.data.cameras.new("Camera"))
     scene.render.engine = "BLENDER_WORKBENCH"
     scene.render.resolution_x = scene.render.resolution_y = 16
     scene.render.filepath = str(path)
@@ -26,10 +25,7 @@ def reading(scene, obj):
 
     def read(_scene, graph=None):
         if graph is not None and graph.mode == "RENDER":
-            posed = obj.evaluated_get(graph)
-            world = np.array(posed.matrix_world)
-            frame = scene.frame_current + scene.frame_subframe
-            seen[frame] = np.array([world @ np.array(bone.matrix) for bone in posed.pose.bones])
+            seen[scene.frame_current + scene.frame_subframe] = rigs.pose(obj, graph)
 
     bpy.app.handlers.frame_change_post.append(read)
     try:

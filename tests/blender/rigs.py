@@ -55,6 +55,11 @@ def empty_file(fps: int = FPS):
 def reopened(path: Path, name: str = "Human") -> tuple:
     """Save the file and open it again: its scene, and an object of it."""
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    return opened(path, name)
+
+
+def opened(path: Path, name: str = "Human") -> tuple:
+    """Open a file: its scene, and an object of it."""
     bpy.ops.wm.open_mainfile(filepath=str(path))
     return bpy.context.scene, bpy.data.objects[name]
 
@@ -89,15 +94,13 @@ def load(name: Path | str, frames: int = 0) -> Rig:
     kept = KEPT / f"{name}.blend"
     if not kept.exists():
         _keep(own_characters.make(name) if name in own_characters.TABLES else _import(third_party.data(name)), kept)
-    rig = _open(kept)[0]
+    rig = _open(kept, frames)[0]
     if frames:
-        rig.last = min(rig.last, rig.first + frames)
-        set_range(rig.scene, rig.first, rig.last)
         rig.scene.frame_set(rig.first)
     return rig
 
 
-def built(name: str, bones: str = "DEFORM") -> tuple[Rig, SimpleNamespace]:
+def built(name: str, bones: str = "DEFORM", frames: int = 0) -> tuple[Rig, SimpleNamespace]:
     """Likewise with a ragdoll, and how many bodies, joints, constraints and kg were built."""
     from active_ragdoll.core.blender.physics import build
 
@@ -106,13 +109,16 @@ def built(name: str, bones: str = "DEFORM") -> tuple[Rig, SimpleNamespace]:
         rig = load(name)
         made = build.build(rig.obj, rig.scene, bones)
         _keep(rig, kept, {key: getattr(made, key) for key in ("bodies", "joints", "constraints", "mass")})
-    return _open(kept)
+    return _open(kept, frames)
 
 
-def _open(kept: Path) -> tuple[Rig, SimpleNamespace]:
+def _open(kept: Path, frames: int) -> tuple[Rig, SimpleNamespace]:
     bpy.ops.wm.open_mainfile(filepath=str(kept), load_ui=False)
     scene = bpy.context.scene
     name, first, last, made = json.loads(scene.pop("kept"))
+    if frames:
+        last = min(last, first + frames)
+        set_range(scene, first, last)
     return Rig(bpy.data.objects[name], scene, first, last), SimpleNamespace(**made)
 
 
@@ -138,10 +144,8 @@ def _keep(rig: Rig, kept: Path, made: dict | None = None) -> None:
 
 def armature(scene, bones: dict, name: str = "Rig") -> bpy.types.Object:
     """An armature object from ``{bone: (head, tail, parent or None)}``, in object mode, active and selected."""
-    obj = bpy.data.objects.new(name, bpy.data.armatures.new(name))
-    scene.collection.objects.link(obj)
-    layer = bpy.context.view_layer
-    layer.objects.active = obj
+    obj = added(scene, name, bpy.data.armatures.new(name))
+    bpy.context.view_layer.objects.active = obj
     obj.select_set(True)
     bpy.ops.object.mode_set(mode="EDIT")
     for bone_name, (head, tail, parent) in bones.items():
@@ -250,8 +254,7 @@ def ragdoll(scene, last: int, weight: float = 1.0, first: int = 1, **settings) -
     from active_ragdoll.core.blender.physics import build
 
     obj = swinging_human(scene, first, last)
-    for name, value in settings.items():
-        setattr(obj.active_ragdoll, name, value)
+    changed(obj.active_ragdoll, settings)
     set_weights(obj, weight)
     build.build(obj, scene)
     return obj
@@ -328,12 +331,24 @@ def key_weights(obj, keys: dict) -> None:
 # ---- props --------------------------------------------------------------------------------------------------------
 
 
-def empty(scene, name: str = "Target", location=(0.0, 0.0, 0.0)) -> bpy.types.Object:
-    """An Empty of the scene."""
-    obj = bpy.data.objects.new(name, None)
+def added(scene, name: str, data=None, location=(0.0, 0.0, 0.0)) -> bpy.types.Object:
+    """An object of the scene."""
+    obj = bpy.data.objects.new(name, data)
     scene.collection.objects.link(obj)
     obj.location = location
     return obj
+
+
+def empty(scene, name: str = "Target", location=(0.0, 0.0, 0.0)) -> bpy.types.Object:
+    """An Empty of the scene."""
+    return added(scene, name, None, location)
+
+
+def changed(thing, settings: dict):
+    """A thing with some of its settings set."""
+    for name, value in settings.items():
+        setattr(thing, name, value)
+    return thing
 
 
 def ensure_world(scene) -> None:
@@ -360,9 +375,7 @@ def box_mesh(name: str, size) -> bpy.types.Mesh:
 def box(scene, name: str, size, location, *, passive: bool = False, kinematic: bool = False, mass: float = 1.0):
     """A rigid box of the scene."""
     ensure_world(scene)
-    obj = bpy.data.objects.new(name, box_mesh(name, size))
-    obj.location = location
-    scene.collection.objects.link(obj)
+    obj = added(scene, name, box_mesh(name, size), location)
     scene.rigidbody_world.collection.objects.link(obj)
     obj.rigid_body.type = "PASSIVE" if passive else "ACTIVE"
     obj.rigid_body.kinematic = kinematic
@@ -378,8 +391,7 @@ def field(scene, kind: str, location=(0.0, 0.0, 0.0), name: str = "Field", **set
     with bpy.context.temp_override(object=obj, active_object=obj):
         bpy.ops.object.forcefield_toggle()
     obj.field.type = kind
-    for setting, value in settings.items():
-        setattr(obj.field, setting, value)
+    changed(obj.field, settings)
     return obj
 
 
@@ -429,9 +441,9 @@ def mass_center(obj) -> np.ndarray:
     return masses(obj) @ bodies(obj)[:, :3, 3] / masses(obj).sum()
 
 
-def pose(obj) -> np.ndarray:
-    """World matrices [n, 4, 4] of a character's bones as the scene shows them."""
-    evaluated = obj.evaluated_get(bpy.context.view_layer.depsgraph)
+def pose(obj, graph=None) -> np.ndarray:
+    """World matrices [n, 4, 4] of a character's bones as the scene, or another view layer's graph, shows them."""
+    evaluated = obj.evaluated_get(graph or bpy.context.view_layer.depsgraph)
     world = np.array(evaluated.matrix_world)
     return np.array([world @ np.array(bone.matrix) for bone in evaluated.pose.bones])
 

@@ -41,10 +41,9 @@ def _works(obj, scene, frames=6):
 
 
 def test_what_is_no_character_of_the_scene_or_no_bones_of_one(fresh_scene):
-    mesh = bpy.data.objects.new("Cube", bpy.data.meshes.new("Cube"))
-    boneless = bpy.data.objects.new("Empty Rig", bpy.data.armatures.new("Empty Rig"))
+    mesh = rigs.added(fresh_scene, "Cube", bpy.data.meshes.new("Cube"))
+    boneless = rigs.added(fresh_scene, "Empty Rig", bpy.data.armatures.new("Empty Rig"))
     for obj, word in ((mesh, "armature"), (boneless, "bones")):
-        fresh_scene.collection.objects.link(obj)
         _refused(obj, fresh_scene, obj.name, word)
     with pytest.raises(RagdollError, match="armature"):
         build.build(None, fresh_scene)

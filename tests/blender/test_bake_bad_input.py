@@ -106,12 +106,11 @@ def test_the_rest_is_baked_and_what_is_wrong_is_named(fresh_scene, kind, capfd):
     build.build(obj, scene, np.array([bone.name.startswith("DEF-") for bone in obj.data.bones]))
     bpy.ops.active_ragdoll.simulate()
     names = [part.bone for part in obj.active_ragdoll.parts]
-    rows = [obj.data.bones.find(name) for name in names]
-    before = np.array(rigs.step(scene, range(1, LAST + 1), lambda: rigs.pose(obj)[rows]))
+    before = control_rigs.places(scene, obj, names, LAST)
     held, settings, things = curves(obj.animation_data.action, obj), animation_settings(obj), rigs.counts()
     bpy.ops.active_ragdoll.bake(to="CONTROLS", limbs="AS_KEYED")
     assert said in capfd.readouterr().out
-    now = np.array(rigs.step(scene, range(1, LAST + 1), lambda: rigs.pose(obj)[rows]))
+    now = control_rigs.places(scene, obj, names, LAST)
     carried = [bool(bake.controls_of(obj)[name]["control"]) for name in names]
     assert np.abs(now - before)[:, carried, :3, 3].max() < 5e-3
     assert rigs.angles(now[:, carried], before[:, carried]).max() < 1.0

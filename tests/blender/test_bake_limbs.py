@@ -9,6 +9,7 @@ import rigs
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build
 from animated import curves
+from control_rigs import places
 
 pytestmark = pytest.mark.blender_version
 
@@ -46,14 +47,9 @@ def _shot(scene, make, weight: float = 1.0, by_fk: bool = False, **options):
     return obj, [part.bone for part in obj.active_ragdoll.parts]
 
 
-def _places(scene, obj, names):
-    rows = [obj.data.bones.find(name) for name in names]
-    return np.array(rigs.step(scene, range(1, LAST + 1), lambda: rigs.pose(obj)[rows]))
-
-
 def _apart(scene, obj, names, before) -> tuple:
     """How far the ends of limbs are from where they were, knees and elbows, and how far ends are turned [f, 4] each."""
-    now = _places(scene, obj, names)
+    now = places(scene, obj, names, LAST)
     off, turned = np.linalg.norm((now - before)[..., :3, 3], axis=2), rigs.angles(now, before)
     kinds = [name.removeprefix("DEF-").partition(".")[0] for name in names]
     ends, middles = ([kind in wanted for kind in kinds] for wanted in (("hand", "foot"), ("forearm", "shin")))
@@ -74,7 +70,7 @@ MADE = {
 def test_ends_are_exact_and_the_middle_joints_where_they_were(fresh_scene, kind):
     make, options = MADE[kind]
     obj, names = _shot(fresh_scene, make, **options)
-    before, held = _places(fresh_scene, obj, names), curves(obj.animation_data.action, obj)
+    before, held = places(fresh_scene, obj, names, LAST), curves(obj.animation_data.action, obj)
     stretch = [bone.ik_stretch for bone in obj.pose.bones]
     bpy.ops.active_ragdoll.bake(to="CONTROLS", limbs="IK", exact_joints=True)
     assert all(of_one["control"] and of_one["mean_mm"] < 0.1 for of_one in bake.controls_of(obj).values())
@@ -89,7 +85,7 @@ def test_ends_are_exact_and_the_middle_joints_where_they_were(fresh_scene, kind)
 
 def test_a_switch_is_held_over_the_range_and_goes_back(fresh_scene):
     obj, names = _shot(fresh_scene, control_rigs.layered)
-    before, path = _places(fresh_scene, obj, names), 'pose.bones["hips"]["ik_hand.L"]'
+    before, path = places(fresh_scene, obj, names, LAST), 'pose.bones["hips"]["ik_hand.L"]'
     for limbs, value, control in (("FK", 0.0, "forearm.L"), ("AS_KEYED", 1.0, "IK-hand.L")):
         bpy.ops.active_ragdoll.bake(to="CONTROLS", limbs=limbs)
         assert bake.controls_of(obj)["DEF-forearm.L"]["control"] == control
@@ -103,7 +99,7 @@ def test_a_switch_is_held_over_the_range_and_goes_back(fresh_scene):
 
 def test_limbs_whose_chains_have_three_bones_stay_in_fk(fresh_scene):
     obj, names = _shot(fresh_scene, control_rigs.layered, by_fk=True, paws=True)
-    before = _places(fresh_scene, obj, names)
+    before = places(fresh_scene, obj, names, LAST)
     bpy.ops.active_ragdoll.bake(to="CONTROLS", limbs="IK")
     found = bake.controls_of(obj)
     assert [found[f"DEF-{name}.L"]["control"] for name in ("foot", "shin", "hand")] == ["foot.L", "shin.L", "IK-hand.L"]
@@ -117,8 +113,8 @@ def test_the_poles_of_limp_limbs_do_not_flip(fresh_scene):
     obj, names = _shot(fresh_scene, control_rigs.layered, weight=0.0)
     bpy.ops.active_ragdoll.bake(to="CONTROLS", limbs="IK", exact_joints=True)
     poles = [bone.name for bone in obj.pose.bones if bone.name.startswith("POLE")]
-    both = (_places(fresh_scene, obj, some)[..., :3, 3] for some in (poles, names))
-    of_poles, of_bodies = (np.linalg.norm(np.diff(places, axis=0), axis=2).max() for places in both)
+    both = (places(fresh_scene, obj, some, LAST)[..., :3, 3] for some in (poles, names))
+    of_poles, of_bodies = (np.linalg.norm(np.diff(ways, axis=0), axis=2).max() for ways in both)
     assert of_poles < 3.0 * of_bodies + 0.05
 
 

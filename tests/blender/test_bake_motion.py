@@ -8,6 +8,7 @@ import control_rigs
 import rigs
 from active_ragdoll.core.blender.physics import build
 from animated import curves
+from control_rigs import places
 from test_bake_controls import _controlled, _deforming
 
 pytestmark = pytest.mark.blender_version
@@ -38,22 +39,16 @@ def _walking(scene, to: str):
     return obj
 
 
-def _places(scene, obj, names):
-    """World matrices of bones at all frames [f, n, 4, 4]."""
-    rows = [obj.data.bones.find(name) for name in names]
-    return np.array([rigs.step(scene, [frame], lambda: rigs.pose(obj)[rows])[0] for frame in range(1, LAST + 1)])
-
-
 @pytest.mark.parametrize("to", ("DEFORM", "CONTROLS"))
 @pytest.mark.parametrize("carrier", ("OBJECT", "ROOT"))
 def test_the_way_over_the_ground_is_carried_and_nothing_else_moves(scene, to, carrier):
     obj = _walking(scene, to)
     names = [part.bone for part in obj.active_ragdoll.parts]
-    before, held = _places(scene, obj, names), curves(obj.animation_data.action, obj)
+    before, held = places(scene, obj, names, LAST), curves(obj.animation_data.action, obj)
     bpy.ops.active_ragdoll.bake(to=to, root_motion=carrier)
-    assert np.abs((_places(scene, obj, names) - before)[..., :3, 3]).max() < (2e-3 if to == "CONTROLS" else 1e-4)
+    assert np.abs((places(scene, obj, names, LAST) - before)[..., :3, 3]).max() < (2e-3 if to == "CONTROLS" else 1e-4)
     body = before[:, names.index("DEF-hips" if to == "CONTROLS" else "hips"), :2, 3]
-    way = _places(scene, obj, ["root"])[:, 0, :3, 3]
+    way = places(scene, obj, ["root"], LAST)[:, 0, :3, 3]
     if carrier == "OBJECT":
         way = np.array(rigs.step(scene, range(1, LAST + 1), lambda: obj.matrix_world.translation[:]))
     way = way - way[0]

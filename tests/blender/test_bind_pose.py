@@ -148,7 +148,6 @@ def test_the_user_chooses_a_frame_and_takes_it_back_in_one_step_each(fresh_scene
     again = rigs.human(fresh_scene, "Again")
     profiles.apply(again, profiles.collect(obj))
     assert np.allclose(armature.bind_joints(again)[0], armature.bind_joints(obj)[0], atol=1e-5)
-    bpy.context.view_layer.objects.active = again
     assert bpy.ops.active_ragdoll.bind_pose_from_frame(rest=True) == {"FINISHED"}
     assert armature.BindPose(again, np.eye(4)).moved is None
     scene, obj = rigs.reopened(tmp_path / "kept.blend")

@@ -16,7 +16,6 @@ SPEED = 0.15  # [m/s]
 def _floating(scene, last, velocity):
     """A limp human that begins with a velocity [3], and the velocity of its centre of mass by frame [f, 3]."""
     rigs.set_range(scene, 1, last)
-    scene.render.fps, scene.render.fps_base = rigs.FPS, 1.0
     obj = rigs.human(scene)
     way = np.array(velocity) / rigs.FPS
     rigs.key_locations(obj, {-4: -5.0 * way, 11: 10.0 * way})

@@ -16,9 +16,7 @@ WAYS = ("BONE", "RELATIVE", "CHILD_OF", "EMPTY", "MIRROR")
 def blocks(scene, name: str, points) -> bpy.types.Object:
     mesh = bpy.data.meshes.new(name)
     mesh.from_pydata(points.tolist(), [], [])
-    made = bpy.data.objects.new(name, mesh)
-    scene.collection.objects.link(made)
-    return made
+    return rigs.added(scene, name, mesh)
 
 
 def hang(scene, obj, bone: str, made, way: str = "BONE") -> None:

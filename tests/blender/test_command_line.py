@@ -31,8 +31,7 @@ def two_armatures(fresh_scene, tmp_path) -> Path:
     """A .blend with two armatures of one bone and a mesh."""
     for name in ("First", "Second"):
         rigs.armature(fresh_scene, {"bone": ((0, 0, 0), (0, 0, 1), None)}, name)
-    mesh = bpy.data.objects.new("Prop", bpy.data.meshes.new("Prop"))
-    fresh_scene.collection.objects.link(mesh)
+    rigs.added(fresh_scene, "Prop", bpy.data.meshes.new("Prop"))
     path = tmp_path / "two.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
     return path

@@ -45,8 +45,7 @@ def _animate(obj, limb: str, end: str, carrying: str) -> None:
     driver = pose["head"].driver_add("rotation_euler", 0).driver
     driver.type, variable = "SUM", driver.variables.new()
     variable.targets[0].id, variable.targets[0].data_path = obj, '["nod"]'
-    prop = bpy.data.objects.new("Prop", rigs.box_mesh("Prop", (0.1, 0.1, 0.1)))
-    bpy.context.scene.collection.objects.link(prop)
+    prop = rigs.added(bpy.context.scene, "Prop", rigs.box_mesh("Prop", (0.1, 0.1, 0.1)))
     prop.parent, prop.parent_type, prop.parent_bone = obj, "BONE", carrying
 
 

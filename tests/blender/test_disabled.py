@@ -61,13 +61,9 @@ def test_bake_is_refused_until_it_is_enabled_hidden_or_not(shot, how):
 def test_animated_visibility_is_refused(shot, way):
     """It crashes Blender when it changes in mid-shot."""
     scene, obj, _layer = shot
-    for frame, hidden in ((1, True), (5, False)):
-        obj.hide_viewport = hidden
-        obj.keyframe_insert("hide_viewport", frame=frame)
-    obj.hide_viewport = False
+    rigs.key(obj, "hide_viewport", {1: True, 5: False})
     if way == "live":
-        for frame in range(1, LAST):
-            scene.frame_set(frame)
+        rigs.step(scene, range(1, LAST))
         assert obj.active_ragdoll.state == "READY"
         assert f"'{obj.name}'" in STATE.messages[scene.name]
         return

@@ -12,6 +12,7 @@ import rigs
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.runtime import STATE
+from hitting import empty
 
 
 def _joint_errors(obj, scene, first, last):
@@ -72,18 +73,11 @@ def test_a_largest_torque_lets_a_lifted_arm_sink(fresh_scene):
 KICK = 0.3  # [m] that the target moves in the first frame, and stands still
 
 
-def _empty(fps=24, gravity=0.0):
-    scene = rigs.empty_file()
-    scene.render.fps, scene.gravity = fps, (0.0, 0.0, -gravity)
-    return scene
-
-
 def _one_body(scene, frequency, ratio):
     obj = rigs.chain(scene, 1)
     settings = obj.active_ragdoll
     settings.drive, settings.spring_frequency, settings.spring_damping_ratio = "SPRING", frequency, ratio
-    bone = obj.pose.bones["A"].active_ragdoll
-    bone.linear_damping = bone.angular_damping = 0.0
+    rigs.undamped(obj)
     return obj
 
 
@@ -114,7 +108,7 @@ SPRINGS = ((0.5, 1.0), (1.0, 0.2))
 @pytest.mark.parametrize(("frequency", "ratio"), SPRINGS)
 def test_a_kicked_body_follows_the_damped_oscillator(frequency, ratio):
     """At 240 steps a second within 2 % of the largest swing; the body begins with its target's speed."""
-    scene = _empty(240)
+    scene = empty(240)
     last = 2 + 3 * 240
     rigs.set_range(scene, 1, last)
     obj = _one_body(scene, frequency, ratio)
@@ -160,7 +154,7 @@ X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
 @pytest.mark.parametrize(("frequency", "ratio", "body", "axis"), ((1.0, 0.2, "rod", X), (0.5, 0.0, "plate", Z)))
 def test_a_turned_body_follows_the_damped_oscillator(frequency, ratio, body, axis):
     """The same about both axes across the limb, by a kick of 1.2 rad/s, whatever the body's proportions."""
-    scene = _empty(240)
+    scene = empty(240)
     obj = _one_body(scene, frequency, ratio)
     _shape(obj.pose.bones["A"], body)
     away = _turns(obj, obj.pose.bones["A"], axis)
@@ -171,7 +165,7 @@ def test_a_turned_body_follows_the_damped_oscillator(frequency, ratio, body, axi
 @pytest.mark.parametrize(("space", "body", "axis"), (("WORLD", "plate", Z), ("JOINT", "rod", X)))
 def test_a_body_swings_about_its_joint_at_the_frequency_asked_for(space, body, axis):
     """Within 3 % of 1 Hz, about both axes across the limb; its parent stands still."""
-    scene = _empty(240)
+    scene = empty(240)
     obj = rigs.chain(scene, 2, 1.0)
     settings = obj.active_ragdoll
     settings.drive, settings.drive_space, settings.translation_weight = "SPRING", space, 0.0
@@ -190,7 +184,7 @@ def test_a_body_swings_about_its_joint_at_the_frequency_asked_for(space, body, a
 @pytest.mark.parametrize("space", ("WORLD", "JOINT"))
 def test_springs_stay_bounded(space):
     """Bodies of 0.1 and 10 kg in turns, moving targets, gravity: no body leaves, none spins away."""
-    scene, fps, last = _empty(24, 9.81), 24, 73
+    scene, fps, last = rigs.empty_file(), 24, 73
     rigs.set_range(scene, 1, last)
     chains = {}
     for number, (frequency, ratio) in enumerate(itertools.product((0.1, 30.0), (0.0, 3.0))):

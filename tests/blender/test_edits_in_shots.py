@@ -36,7 +36,6 @@ def test_each_frame_shows_what_it_does_without_the_edits(fresh_scene):
     """A limp character far from its animation, with a keyed blend; also after a jump back."""
     obj = rigs.ragdoll(fresh_scene, LAST, 0.0)
     rigs.key(obj, "active_ragdoll.physics_blend", {1: 1.0, LAST: 0.5})
-    bpy.context.view_layer.objects.active = obj
     shown = dict(enumerate(rigs.play(fresh_scene, 1, LAST, lambda: (rigs.pose(obj), rigs.bodies(obj))), 1))
     for i, frame in enumerate((*shown, NOW)):
         fresh_scene.frame_set(frame)

@@ -18,8 +18,7 @@ pytestmark = pytest.mark.blender_version
 def _shown(scene, obj) -> np.ndarray:
     """The pose that a window would show, without a change of frame."""
     scene.view_layers[0].update()
-    posed = obj.evaluated_get(scene.view_layers[0].depsgraph)
-    return np.array([np.array(posed.matrix_world @ bone.matrix) for bone in posed.pose.bones])
+    return rigs.pose(obj, scene.view_layers[0].depsgraph)
 
 
 def _poses(scene, obj) -> np.ndarray:
@@ -120,12 +119,16 @@ def test_a_copy_that_was_played_and_deleted(fresh_scene):
 
 
 @pytest.mark.skipif(bpy.app.version < (4, 3, 0), reason="4.2 crashes on bodies whose world went with its scene")
-def test_the_scene_of_the_ragdoll_is_deleted(fresh_scene):
+@pytest.mark.parametrize("updated", (False, True))
+def test_the_scene_of_the_ragdoll_is_deleted(fresh_scene, updated):
     obj, animation, physics = _made(fresh_scene)
     other = bpy.data.scenes.new("Other")
     other.frame_end = LAST
     other.frame_set(LAST)
     other.collection.objects.link(obj)
+    if updated:
+        other.view_layers[0].update()
+    assert np.abs(_poses(other, obj) - animation).max() < 1e-5
     bpy.context.window.scene = other
     bpy.data.scenes.remove(fresh_scene)
     _check(other, obj, animation, physics)

@@ -35,8 +35,7 @@ def shot(scene):
     for bone in obj.data.bones:
         bone.use_deform = bone.name.startswith("DEF-")
     own_characters.skin(obj)
-    hat = bpy.data.objects.new("Hat", rigs.box_mesh("Hat", (0.2, 0.2, 0.2)))
-    scene.collection.objects.link(hat)
+    hat = rigs.added(scene, "Hat", rigs.box_mesh("Hat", (0.2, 0.2, 0.2)))
     hat.parent, hat.parent_type, hat.parent_bone = obj, "BONE", "DEF-head"
     rigs.set_range(scene, 1, LAST)
     return _simulated(scene, obj, _deforming(obj))

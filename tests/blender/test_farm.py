@@ -17,8 +17,7 @@ LAST = 14
 
 def _shot(path, characters: int = 1, last: int = LAST):
     """A file with swinging humans with ragdolls that give way."""
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    scene = bpy.context.scene
+    scene = rigs.empty_file()
     for number in range(characters):
         obj = rigs.swinging_human(scene, 1, last)
         obj.name = f"Human {number}"
@@ -95,7 +94,7 @@ def test_a_broken_shot_fails_by_name_and_leaves_nothing(call, tmp_path):
     assert code == 1 and "broken.blend" in errors[0]
     assert [line for line in out.splitlines() if line.startswith("openjd_fail: broken.blend: ")]
     assert not list((tmp_path / "farm").glob("*"))
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    rigs.empty_file()
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "empty.blend"))
     code, _out, errors = _task(call, tmp_path / "empty.blend", tmp_path / "farm")
     assert code == 1 and "no ragdoll" in errors[0]

@@ -130,6 +130,7 @@ def test_hit_or_on_a_floor_that_moves_while_it_gets_up_it_falls_again_and_plans_
     assert states[106] == "RECOVERING" and {states[frame] for frame in range(111, 120)} & {"LIMP", "SETTLING"}
     assert ("the floor under it moves" in str(STATE.warnings)) == bool(rise)
     assert sum(p.planned is not None for p in records.record_of(obj, 330).passages) == 2 and states[330] == "ANIMATED"
+    assert not STATE.runs[scene.name].effect("recoveries").by_name[obj.name].tried  # others wait again
     (low, high), (lain, _), (stood, top) = ((z.min(), z.max()) for z in (shown[f][:, 2, 3] for f in (1, 150, 330)))
     assert [lain, stood] == pytest.approx([low + rise] * 2, abs=0.1) and top > 0.9 * max(high, 1.0) + rise
 
@@ -221,10 +222,12 @@ def test_it_stays_down_where_it_is_told_to_and_falls_on_where_there_is_no_floor(
     assert knock_outs.run(scene, obj)[2][41] == "RECOVERING"  # who floats needs none
 
 
-def test_who_has_no_feet_blends_and_stands_as_before(fresh_scene):
+@pytest.mark.parametrize("weight", (1.0, 0.2))
+def test_who_has_no_feet_blends_and_stands_as_before_however_weak(fresh_scene, weight):
     table = {b: row for b, row in own_characters.TABLES[OWN][0]().items() if "Foot" not in b and "Toe" not in b}
     obj = own_characters.of_table(fresh_scene, "Footless", table).obj
     knock_outs.prepare(fresh_scene, obj, 1, 140, {9: "LIMP", 40: "RECOVERING"}, get_up="AUTOMATIC")
+    rigs.set_weights(obj, weight)
     stack_edits.ensure(obj, fresh_scene)
     shown, _targets, states = knock_outs.run(fresh_scene, obj)
     assert STATE.warnings[obj.name] == ["'Footless' gets up by a blend: no bone is its left foot"]

@@ -125,7 +125,7 @@ def test_a_pose_asset_that_is_not_there_is_named(tmp_path, fresh_scene):
 
 def _add(rig, what: str, items, **values):
     stack_edits.edit_graph(rig.obj, what, "ADD")
-    return layered.changed(items[len(items) - 1], values)
+    return rigs.changed(items[len(items) - 1], values)
 
 
 def graph_of(rig, states, parameters, transitions):
@@ -312,10 +312,8 @@ def test_keyed_and_driven_weights_go_with_their_layers(data_dir, how):
         path = f"active_ragdoll.layers[{i}].weight"
         if how == "driver":
             obj.driver_add(path).driver.expression = ("(frame - 1) / 20", "(21 - frame) / 20")[i]
-            continue
-        for frame, value in ((1, float(i)), (21, 1.0 - i)):
-            settings.layers[i].weight = value
-            obj.keyframe_insert(path, frame=frame)
+        else:
+            rigs.key(obj, path, {1: float(i), 21: 1.0 - i})
     rigs.interpolate(obj, "LINEAR", "active_ragdoll")
     expected = {"Cheer": 0.25, "Running_A": 0.75}
     assert weights(rig, 6) == expected
@@ -369,8 +367,7 @@ def spaced(rig, samples, kind="SPEED", **values):
     """A layer of a blend space; the values are of its first axis."""
     layered.space_layer(rig, layered.space(rig, samples, kind).name)
     space = rig.obj.active_ragdoll.blend_spaces[0]
-    for name, value in values.items():
-        setattr(space.x, name, value)
+    rigs.changed(space.x, values)
     return space
 
 

@@ -40,7 +40,6 @@ def test_a_limp_shank_bends_back_and_stops_at_its_limits(scene, pull, bends, rol
 
     The human faces -Y, so +Y is behind. The limits are narrowed to stop the fold within reach of a steady pull.
     """
-    scene.render.fps = 24
     rigs.set_range(scene, 1, 120)
     scene.gravity = (0.0, 9.81 * pull, 0.0)
     obj = rigs.human(scene)

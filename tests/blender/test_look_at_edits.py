@@ -78,12 +78,6 @@ def add_chain(obj) -> None:
         stack_edits.add(obj, bpy.context.scene, "entries", bone).limit = 1.2
 
 
-def key_sideways(obj, way=1.5):
-    for frame in FRAMES:
-        obj.location.x = way * np.sin(0.3 * frame)
-        obj.keyframe_insert("location", frame=frame)
-
-
 def check(obj, target):
     """It aims at every frame, and at the same pose after jumps without what was recorded."""
     played = {}
@@ -103,8 +97,8 @@ def test_child_of_another_armatures_bone(chained, fresh_scene):
     stack_edits.set_up_look_at(other, fresh_scene, rigs.empty(fresh_scene, "Point", (0.0, 2.0, 1.0)))
     for entry in list(other.active_ragdoll.look_at[0].entries)[1:]:
         entry.limit = 0.0
-    target = rigs.empty(fresh_scene, location=(0.0, 0.1, 0.0))
-    key_sideways(target, 0.2)
+    target = rigs.empty(fresh_scene)
+    rigs.key(target, "location", {frame: (0.2 * np.sin(0.3 * frame), 0.1, 0.0) for frame in FRAMES})
     target.parent, target.parent_type, target.parent_bone = other, "BONE", "forearm.L"
     target.matrix_parent_inverse = Matrix.Rotation(0.3, 4, "X")
     chained.active_ragdoll.look_at[0].target = target

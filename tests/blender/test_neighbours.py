@@ -18,8 +18,7 @@ LAST = 30
 def _cube(scene, name: str, location, **settings):
     """A rigid cube of 0.4 m; a floor lies below all of them."""
     obj = rigs.box(scene, name, (0.4, 0.4, 0.4), location)
-    for setting, value in settings.items():
-        setattr(obj.rigid_body, setting, value)
+    rigs.changed(obj.rigid_body, settings)
     return obj
 
 
@@ -30,8 +29,7 @@ def _joint(scene, kind: str, a, b, **settings):
     scene.rigidbody_world.constraints.objects.link(joint)
     own = joint.rigid_body_constraint
     own.type, own.object1, own.object2 = kind, a, b
-    for setting, value in settings.items():
-        setattr(own, setting, value)
+    rigs.changed(own, settings)
 
 
 MOTOR = {"use_motor_ang": True, "motor_ang_target_velocity": 3.0, "motor_ang_max_impulse": 50.0}
@@ -133,10 +131,7 @@ def _softened(kind: str):
         faces = [(9 * i + j, 9 * i + j + 1, 9 * i + j + 10, 9 * i + j + 9) for i in range(8) for j in range(8)]
         mesh = bpy.data.meshes.new("grid")
         mesh.from_pydata(corners, [], faces)
-        grid = bpy.data.objects.new("grid", mesh)
-        grid.location.z = 2
-        scene.collection.objects.link(grid)
-        grid.modifiers.new("soft", kind)
+        rigs.added(scene, "grid", mesh, (0, 0, 2)).modifiers.new("soft", kind)
 
     return make
 

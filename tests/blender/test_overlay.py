@@ -20,12 +20,6 @@ def lines(obj, **show) -> overlay.Lines:
     return viewport.lines(obj, scene, bpy.context.view_layer.depsgraph, overlay.Show(**show))
 
 
-def real(name):
-    rig, _made = rigs.built(name)
-    rigs.set_range(rig.scene, rig.first, rig.first + 12)
-    return rig
-
-
 @pytest.fixture
 def human(fresh_scene):
     return rigs.ragdoll(fresh_scene, 30)
@@ -42,7 +36,7 @@ def inside(points, body) -> np.ndarray:
 
 def test_wires_fill_the_boxes_of_the_bodies_shown():
     (name,) = or_own("animals_pack_Horse.glb", own=("own bird",))
-    rig = real(name)
+    rig, _made = rigs.built(name, frames=12)
     rigs.step(rig.scene, (rig.first, rig.first + 1))
     cached, matrices = viewport.shown_bodies(rig.obj, rig.scene, bpy.context.view_layer.depsgraph)
     bodies = [part.body for part in rig.obj.active_ragdoll.parts]
@@ -56,7 +50,7 @@ def test_wires_fill_the_boxes_of_the_bodies_shown():
 
 def test_where_nothing_is_simulated_bodies_are_drawn_on_their_bones():
     """Blender leaves bodies without a cache at the origin, as after loading a file."""
-    rig = real(*or_own("Knight.glb", own=("own unreal",)))
+    rig, _made = rigs.built(*or_own("Knight.glb", own=("own unreal",)), frames=12)
     rig.scene.frame_set(rig.first + 9)
     assert rig.obj.active_ragdoll.state == "READY"
     _cached, matrices = viewport.shown_bodies(rig.obj, rig.scene, bpy.context.view_layer.depsgraph)
@@ -104,8 +98,6 @@ def view(overlays=True, kind="VIEW_3D"):
 
 @pytest.fixture
 def switches(human):
-    bpy.context.view_layer.objects.active = human
-    human.select_set(True)
     return bpy.context.scene.active_ragdoll_overlay
 
 

@@ -142,8 +142,7 @@ def test_whatever_of_a_character_is_active_stands_for_it(fresh_scene):
     first, second = rigs.human(fresh_scene, "First"), rigs.human(fresh_scene, "Second")
     prop = rigs.empty(fresh_scene, "Prop")
     prop.parent, prop.parent_type, prop.parent_bone = first, "BONE", "hand.L"
-    mesh = bpy.data.objects.new("Mesh", rigs.box_mesh("Mesh", (1.0, 1.0, 1.0)))
-    fresh_scene.collection.objects.link(mesh)
+    mesh = rigs.added(fresh_scene, "Mesh", rigs.box_mesh("Mesh", (1.0, 1.0, 1.0)))
     mesh.modifiers.new("Armature", "ARMATURE").object = second
     bpy.ops.object.select_all(action="DESELECT")
     layer = bpy.context.view_layer

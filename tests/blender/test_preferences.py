@@ -2,6 +2,7 @@
 
 import sys
 from fnmatch import fnmatchcase
+from types import SimpleNamespace
 
 import bpy
 import pytest
@@ -29,9 +30,7 @@ def preferred(monkeypatch, tmp_path):
 
 @pytest.fixture
 def human(fresh_scene):
-    obj = rigs.human(fresh_scene)
-    bpy.context.view_layer.objects.active = obj
-    return obj
+    return rigs.human(fresh_scene)
 
 
 def test_quality_of_the_world_and_colors(preferred, human):
@@ -93,6 +92,18 @@ def test_a_key_that_something_else_has_is_told(monkeypatch):
     preferences.draw_keys(Layout(found), config)
     keymap.keymap_items.remove(other)
     assert [text for _kind, text, _in in found[2:]] == [*before, "'Delete' has this key too"]
+
+
+def test_menus_name_the_bone_that_a_blow_strikes_also_where_all_bodies_were_deleted(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene)
+    build.build(obj, fresh_scene)
+    bpy.context.view_layer.objects.active = obj
+    for struck in (": spine", ""):  # its heaviest one
+        drawn = []
+        layout = SimpleNamespace(operator=lambda _name, text, drawn=drawn, **_more: drawn.append(text))
+        additions.StoryMenu.draw(SimpleNamespace(layout=layout, is_pie=False), bpy.context)
+        assert drawn[:2] == [f"Knock Out Here{struck}", f"Push{struck}"]
+        bpy.data.batch_remove([part.body for part in obj.active_ragdoll.parts if part.body])
 
 
 def test_the_manual_has_a_place_for_every_operator_and_setting(extension):

@@ -149,7 +149,6 @@ BODIES, HANGING = 48, 12  # bodies in all, and in one chain, whose first one han
 def shot(fresh_scene):
     """A swinging human and chains of bodies joined by springs that hang on its bones."""
     obj = rigs.swinging_human(fresh_scene, 1, LAST)
-    rigs.set_range(fresh_scene, 1, LAST)
     rigs.ensure_world(fresh_scene)
     links = _chains(fresh_scene, obj)
     yield fresh_scene, obj, links

@@ -186,7 +186,6 @@ def test_set_up_gives_tone_and_motors_and_files_of_before_fall_as_rags(fresh_sce
     obj = rigs.ragdoll(fresh_scene, 20)
     group = obj.active_ragdoll.recovery
     assert group.tone == 0.0 and not any(part.motors for part in obj.active_ragdoll.parts)
-    bpy.context.view_layer.objects.active = obj
     bpy.ops.active_ragdoll.setup_recovery()
     assert group.tone == 0.25 and not group.reflexes
     assert all(part.motors for part in obj.active_ragdoll.parts if part.parent)

@@ -53,16 +53,11 @@ def knocked_out(tmp_path_factory):
     return {"live": plain, "cached": cached}, shown, states
 
 
-def _open(path):
-    bpy.ops.wm.open_mainfile(filepath=path)
-    return bpy.context.scene, bpy.data.objects["Human"]
-
-
 @pytest.mark.parametrize("kind", ("live", "cached"))
 def test_a_final_render_in_the_middle_of_a_knock_out_shows_the_recorded_pose(knocked_out, kind):
     """Frames in any order, as render farms take them; without a cache one is made first."""
     paths, shown, _states = knocked_out
-    scene, obj = _open(paths[kind])
+    scene, obj = rigs.opened(paths[kind])
     assert scene.rigidbody_world.point_cache.is_baked == (kind == "cached")
     frames = FRAMES if kind == "live" else FRAMES[::-1]
     simulate.use_range(scene, 1, LAST)
@@ -74,7 +69,7 @@ def test_a_final_render_in_the_middle_of_a_knock_out_shows_the_recorded_pose(kno
 
 def test_states_and_poses_are_there_after_loading_and_a_still_render_leaves_them(knocked_out):
     paths, shown, states = knocked_out
-    scene, obj = _open(paths["cached"])
+    scene, obj = rigs.opened(paths["cached"])
     for frame in (*FRAMES, 1, LAST):
         scene.frame_set(frame)
         assert obj.active_ragdoll.state == states[frame], frame

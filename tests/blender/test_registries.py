@@ -130,7 +130,6 @@ def test_an_entry_of_ones_own_turns_a_bone_and_is_led_by_physics(registered, fre
     obj = rigs.swinging_human(fresh_scene, 1, LAST)
     plain = rigs.animation(obj, (LAST,))[LAST]
     build.build(obj, fresh_scene)
-    bpy.context.view_layer.objects.active = obj
     assert bpy.ops.active_ragdoll.motion_add(what="nods", bone="head") == {"FINISHED"}
     assert hasattr(bpy.types, "ACTIVE_RAGDOLL_PT_nods")
     assert entries.order_of(obj).index("TWO_BONE_IK") + 1 == entries.order_of(obj).index("NODS")

@@ -29,10 +29,9 @@ def shot(fresh_scene, tmp_path):
 
 
 def _open(path):
-    bpy.ops.wm.open_mainfile(filepath=str(path))
-    scene = bpy.context.scene
+    scene, obj = rigs.opened(path)
     renders.prepare(scene, path.with_name("frame_"))
-    return scene, scene.objects["Human"]
+    return scene, obj
 
 
 def test_a_piece_that_is_baked_is_that_of_the_whole_shot(call, shot, tmp_path):
@@ -109,7 +108,6 @@ def test_what_a_render_shows_of_another_scene_is_simulated(shot, use):
     cache = scene.rigidbody_world.point_cache
     assert cache.is_baked and cache.frame_end == LAST
     whole = renders.poses(scene, obj, [6])[6]
-    bpy.ops.wm.open_mainfile(filepath=str(shot))
     alone, obj = _open(shot)
     assert np.array_equal(renders.poses(alone, obj, [6])[6], whole)
 
@@ -142,8 +140,7 @@ def test_the_command_line_says_where_keys_go(call, shot, tmp_path):
     out = tmp_path / "out.blend"
     given = "--active-frames", "--keyed-bones", "simulated", "--destination", "layer", "--output", out
     assert call("bake", shot, *given)[0] == 0
-    bpy.ops.wm.open_mainfile(filepath=str(out))
-    strip = bpy.context.scene.objects["Human"].animation_data.nla_tracks[-1].strips[0]
+    strip = rigs.opened(out)[1].animation_data.nla_tracks[-1].strips[0]
     assert (strip.blend_type, strip.extrapolation) == ("REPLACE", "NOTHING")
 
 
@@ -183,7 +180,6 @@ def _physics_and_look(scene):
     stack_edits.set_up_look_at(obj, scene, target)
     obj.active_ragdoll.look_at[0].blend_speed = 8.0
     rigs.set_weights(obj, 0.2)
-    bpy.context.view_layer.objects.active = obj
     assert bpy.ops.active_ragdoll.build() == {"FINISHED"}
     rigs.key(obj, "active_ragdoll.physics_blend", {FIRST: 1.0, END: 0.6})
     return obj
@@ -191,7 +187,6 @@ def _physics_and_look(scene):
 
 def _baked(scene):
     obj = rigs.ragdoll(scene, END, 0.1, first=FIRST)
-    bpy.context.view_layer.objects.active = obj
     assert bpy.ops.active_ragdoll.bake() == {"FINISHED"}
     return obj
 

@@ -31,8 +31,7 @@ def found(request, data_dir):
     """(name, object, anatomy) of one rig; it stays loaded while its tests run."""
     name = request.param
     if name == "generated":
-        bpy.ops.wm.open_mainfile(filepath=str(request.getfixturevalue(name)))
-        obj = bpy.data.objects["Rigify"]
+        _scene, obj = rigs.opened(request.getfixturevalue(name), "Rigify")
     elif name in FILES:
         obj = rigs.load(data_dir / name).obj
     else:
@@ -92,8 +91,7 @@ def test_roles_are_stored_and_a_choice_by_hand_stays(fresh_scene):
 
 
 def test_layers_act_on_the_deforming_bones_of_a_generated_rig(generated):
-    bpy.ops.wm.open_mainfile(filepath=str(generated))
-    scene, obj, bones = bpy.context.scene, bpy.data.objects["Rigify"], ("DEF-forearm.L", "DEF-shin.L")
+    (scene, obj), bones = rigs.opened(generated, "Rigify"), ("DEF-forearm.L", "DEF-shin.L")
     before = [rigs.bone(obj, bone) for bone in bones]
     action = bpy.data.actions.new("Bent")
     other = rigs.armature(scene, {"DEF-forearm.L": ((0, 0, 0), (0, 0, 1), None)}, "Other")

@@ -9,17 +9,11 @@ import rigs
 from active_ragdoll.core.blender.physics import build, built, remove
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.errors import RagdollError
+from hitting import empty
 
 pytestmark = pytest.mark.blender_version
 
 LAST = 24
-
-
-def scene_of(last=LAST):
-    scene = rigs.empty_file()
-    scene.gravity = (0.0, 0.0, 0.0)
-    rigs.set_range(scene, 1, last)
-    return scene
 
 
 def thrown(scene, name, place, speed, *, self_collision=False, turn=0.0):
@@ -45,7 +39,7 @@ def momentum(obj, ways):
 @pytest.mark.parametrize(("own", "turn"), (((False, False), 1.5), ((True, False), 0.0)))
 def test_two_thrown_at_each_other_meet(own, turn):
     """Crosswise or face to face: what one loses the other gains, with and without self-collision."""
-    scene = scene_of()
+    scene = empty(last=LAST)
     one = thrown(scene, "One", (0.0, 0.0, 0.0), 0.5, self_collision=own[0])
     two = thrown(scene, "Two", (0.1, -1.0, 0.1), 4.0, self_collision=own[1], turn=turn)
     found = np.array(rigs.play(scene, 1, LAST, lambda: np.stack([rigs.bodies(one), rigs.bodies(two)])))
@@ -57,14 +51,13 @@ def test_two_thrown_at_each_other_meet(own, turn):
 @pytest.mark.parametrize("self_collision", (False, True))
 def test_own_bodies_pass_through_each_other_only_without(self_collision):
     """Both arms are swung flat through the trunk's middle: with self-collision they cannot."""
-    scene = scene_of()
+    scene = empty(last=LAST)
     obj = rigs.human(scene)
     for side, sign in (("L", -1.0), ("R", 1.0)):
         bone = obj.pose.bones[f"arm.{side}"]
         axis = np.array(bone.bone.matrix_local)[2, :3]  # the world's Z in the bone's frame
-        for frame, angle in ((-4, 0.0), (1, 0.0), (LAST, 3.0)):
-            bone.rotation_quaternion = (np.cos(angle / 2), *(np.sin(sign * angle / 2) * axis))
-            bone.keyframe_insert("rotation_quaternion", frame=frame)
+        turned = np.cos(1.5), *(np.sin(sign * 1.5) * axis)
+        rigs.key(bone, "rotation_quaternion", {-4: (1, 0, 0, 0), 1: (1, 0, 0, 0), LAST: turned})
         bone.active_ragdoll.joint = obj.pose.bones[f"forearm.{side}"].active_ragdoll.joint = "FREE"
     obj.active_ragdoll.self_collision = self_collision
     obj.active_ragdoll.rotation_weight, obj.active_ragdoll.translation_weight = 0.2, 0.0  # gives way
@@ -86,7 +79,7 @@ def test_own_bodies_pass_through_each_other_only_without(self_collision):
 
 def test_props_floors_and_their_own_layers():
     """A prop on the first layer is met; one that the user has put on another layer is not, by none."""
-    scene = scene_of()
+    scene = empty(last=LAST)
     rigs.ensure_world(scene)
     met = rigs.box(scene, "Met", (0.3, 0.3, 0.3), (0.6, -1.0, 1.42), mass=5.0)
     passed = rigs.box(scene, "Passed", (0.3, 0.3, 0.3), (-0.6, -1.0, 1.42), mass=5.0)

@@ -80,8 +80,7 @@ def skinned(scene, obj, name: str, points, weights: dict, faces=()) -> bpy.types
     """A mesh of points with vertex groups ``{bone: weights [k]}`` that the armature deforms."""
     mesh = bpy.data.meshes.new(name)
     mesh.from_pydata(np.asarray(points).tolist(), [], list(faces))
-    made = bpy.data.objects.new(name, mesh)
-    scene.collection.objects.link(made)
+    made = rigs.added(scene, name, mesh)
     for bone, values in weights.items():
         group = made.vertex_groups.new(name=bone)
         for index, value in enumerate(values):
@@ -137,7 +136,6 @@ def test_bodies_are_fitted_in_bind_pose_with_shape_keys_and_modifiers_before_the
 @pytest.mark.parametrize(("kind", "size"), (("BOX", 18.0), ("CONVEX_HULL", 0.18)))
 def test_a_resting_body_touches_the_floor(scene, kind, size):
     """Limp and lying: the gap below the lowest corner is under a thousandth of the size at every size."""
-    scene.render.fps = rigs.FPS
     rigs.set_range(scene, 1, 90)
     obj = one_bone(scene, size)
     cloud = np.random.default_rng(0).uniform(-1.0, 1.0, size=(400, 3)) * (0.2, 0.06, 0.5) * size + (0, 0, size / 2)
@@ -169,9 +167,7 @@ def test_all_that_deforms_moves_with_a_limp_body(name):
     rig = rigs.load(name, FRAMES)
     last, anatomy = rig.last, anatomy_of(rig.obj)
     ending = rigs.animation(rig.obj, (last,))[last]
-    rig = rigs.built(name, "MAIN")[0]
-    rig.last = last
-    rigs.set_range(rig.scene, rig.first, last)
+    rig = rigs.built(name, "MAIN", FRAMES)[0]
     rigs.set_weights(rig.obj)
     shown = rigs.play(rig.scene, rig.first, rig.last, lambda: rigs.pose(rig.obj))[-1]
     fall = 0.5 * rig.scene.gravity.length * ((rig.last - rig.first) / rigs.FPS) ** 2

@@ -14,9 +14,7 @@ OPERATORS = bpy.ops.active_ragdoll
 
 @pytest.fixture
 def human(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene, 1, 40)
-    rigs.set_range(fresh_scene, 1, 40)
-    return obj
+    return rigs.swinging_human(fresh_scene, 1, 40)
 
 
 def phases(obj, frames) -> list:

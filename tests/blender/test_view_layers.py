@@ -6,8 +6,8 @@ import pytest
 
 import rigs
 from active_ragdoll.core.blender import bake
-from active_ragdoll.core.blender.physics import build, world
-from active_ragdoll.core.blender.run import shot_run, simulate
+from active_ragdoll.core.blender.physics import build, view_layers, world
+from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.errors import RagdollError
 
@@ -43,8 +43,7 @@ def _window_elsewhere(scene):
 
 
 def _character(first: int, layers):
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    scene = bpy.context.scene
+    scene = rigs.empty_file()
     obj = rigs.swinging_human(scene, first, first + LENGTH)
     layers(scene)
     rigs.set_weights(obj, 0.3)
@@ -52,14 +51,8 @@ def _character(first: int, layers):
     return scene, obj
 
 
-def _pose(obj, graph) -> np.ndarray:
-    posed = obj.evaluated_get(graph)
-    place = np.array(posed.matrix_world)
-    return np.array([place @ np.array(bone.matrix) for bone in posed.pose.bones])
-
-
 def _shown(scene, obj) -> np.ndarray:
-    return _pose(obj, shot_run.depsgraph_of(scene))
+    return rigs.pose(obj, view_layers.depsgraph_of(scene))
 
 
 def _live(scene, obj, first: int, each=lambda frame: None) -> np.ndarray:
@@ -124,7 +117,7 @@ def test_all_layers_show_the_physics():
     scene, obj = _character(1, _last_of_three_in_the_window)
 
     def alike(_frame):
-        now = [_pose(obj, layer.depsgraph) for layer in scene.view_layers]
+        now = [rigs.pose(obj, layer.depsgraph) for layer in scene.view_layers]
         assert all(np.abs(pose - now[0]).max() < 2e-6 for pose in now)
 
     _live(scene, obj, 1, alike)

@@ -86,10 +86,9 @@ def test_hinge_turns_positively_about_its_axis(axis):
     lower, upper = np.zeros(3), np.zeros(3)
     lower[axis], upper[axis] = -0.2, 1.0
     (spec,) = constraints.plan("HINGE", lower, upper)
-    assert spec.type == "HINGE"
     turned = quaternion.rotate(np.array(spec.rotation), np.array((0.0, 0.0, 1.0)))
     np.testing.assert_allclose(turned, np.eye(3)[axis], atol=1e-12)
-    assert spec.angular_limits == (None, None, (-0.2, 1.0))
+    assert spec.type == "HINGE" and spec.angular_limits == (None, None, (-0.2, 1.0))
 
 
 @pytest.mark.parametrize(
@@ -128,9 +127,9 @@ def test_excess_of_fixed_hinge_and_free():
     turned = about(0, np.array((0.5, -0.5)))
     np.testing.assert_allclose(limits.excess("FIXED", (0, 0, 0), (0, 0, 0), turned), 0.5)
     np.testing.assert_allclose(limits.excess("FREE", (0, 0, 0), (0, 0, 0), turned), 0.0)
-    hinged = limits.excess("HINGE", (-0.2, 0, 0), (1.0, 0, 0), turned)
-    np.testing.assert_allclose(hinged, (0.0, 0.3), atol=1e-12)
+    np.testing.assert_allclose(limits.excess("HINGE", (-0.2, 0, 0), (1.0, 0, 0), turned), (0.0, 0.3), atol=1e-12)
     np.testing.assert_allclose(limits.excess("HINGE", (0, 0, -0.2), (0, 0, 1.0), turned), 0.5)
+    assert limits.swing_twist_angles((-0.0, 1.0, 0.0, 0.0))[1] == 0.0  # half a turn of swing, whatever sign nothing has
 
 
 def test_opened_constraints_let_through_what_was_seen():

@@ -16,6 +16,7 @@ from core.motion.biped import Z, stacked
 from core.motion.get_up import plan as get_up
 from core.motion.get_up.keys import Floor, Ranges, Relief, Surface, joint_balls, turned
 from core.motion.get_up.plan import CHEST, LEFT, PRONE, RIGHT, SUPINE, Manner, Moved, NoRoom
+from motion_figures import most_slide
 
 FPS, GRAVITY = 24.0, 9.81
 FLAT = Floor(0.0)
@@ -77,19 +78,10 @@ def some():
     return found
 
 
-def most_slide(made, values) -> float:
-    """The most by which values [f, 4, c] of a hand or foot change while it stands."""
-    times, found = np.arange(len(values)) / FPS, []
-    for i, planted in enumerate(made.planted):
-        during = (times >= made.times[i]) & (times <= made.times[i + 1])
-        found += [np.ptp(values[during, k], axis=0).max() for k in np.flatnonzero(planted)]
-    return max(found)
-
-
 def test_whoever_gets_up_does_so_as_people_do_what_stands_stays_there_and_nothing_is_in_the_floor():
     for name, own, made, deltas, places in some():
         assert not motion_figures.beyond(motion_figures.figures(own, deltas, places, FPS)), name
-        assert most_slide(made, own.extract(deltas, places).ends[..., :2]) < 0.005 * own.height, name
+        assert most_slide(made, own.extract(deltas, places).ends[..., :2], FPS) < 0.005 * own.height, name
         assert places[..., 2].min() > -0.01 * own.height, name
         assert made.planted.any(axis=1)[1 + ("side" in made.names) :].all(), name  # something bears at any time
         assert "side" in name or made.strategy == (CHEST if "dog" in name else PRONE if "prone" in name else SUPINE)
@@ -181,7 +173,7 @@ def test_on_a_slope_hands_and_feet_are_on_the_slope(how):
     deltas, places = motion(own, made)
     gaps = [points[..., 2] - floor.under(points) for points in (places, own.extract(deltas, places).ends)]
     assert gaps[0].min() > -0.02 * own.height
-    assert most_slide(made, gaps[1][..., None]) < 0.005 * own.height
+    assert most_slide(made, gaps[1][..., None], FPS) < 0.005 * own.height
 
 
 def furnished(own, step=0.0, wall=np.inf, roof=np.inf) -> Floor:
@@ -203,7 +195,7 @@ def test_limbs_are_planted_on_what_is_there_and_he_gets_up_where_there_is_room(h
         gaps = places[..., 2] - floor.plane(places) - floor.over(places)
         risen = np.arange(len(places)) / FPS > made.times[1]
         assert gaps[risen].min() > -0.02 * own.height  # neither in the step nor in the wall
-        assert most_slide(made, own.extract(deltas, places).ends[..., :2]) < 0.005 * own.height
+        assert most_slide(made, own.extract(deltas, places).ends[..., :2], FPS) < 0.005 * own.height
         stood = [gaps[round(made.times[i] * FPS), own.limbs[k, 2]] for i, k in np.argwhere(made.planted) if i]
         assert max(stood) < 0.12 * own.height  # the ankle of a foot on its toes, and no limb stands on air
 

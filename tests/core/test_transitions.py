@@ -197,3 +197,5 @@ def test_without_anatomy_the_pelvis_alone_says_where_a_body_lies():
     rest[0, 2, 3] = 1.0  # a step: another floor
     assert marks.move(rest, animated).shift[2] == pytest.approx(1.0)
     assert marks.action(rest, "", "down") == "down"
+    pose = np.array([np.diag((-2.0, -2.0, -2.0, 1.0)), np.diag((0.0, 0.0, 0.0, 1.0))])  # mirrored, and without size
+    assert transitions.lowest_of(np.array([(0.0, 0.0, 0.0, -0.5), (1.0, 0.0, 0.0, -9.0)]), pose) == -0.5

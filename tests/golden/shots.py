@@ -76,8 +76,7 @@ def build(obj, drive: str = "VELOCITY", space: str = "WORLD", **settings):
     use(obj)
     obj.active_ragdoll.drive, obj.active_ragdoll.drive_space = drive, space
     OPS.build(bones="ALL")
-    for name, value in settings.items():
-        setattr(obj.active_ragdoll, name, value)
+    rigs.changed(obj.active_ragdoll, settings)
     return obj
 
 
@@ -172,8 +171,7 @@ def attachments(scene):
     for name in ("arm.L", "forearm.L", "finger.L"):
         bone = obj.pose.bones[name].active_ragdoll
         bone.joint, bone.translation_weight, bone.rotation_weight = "FREE", 0.0, 0.2
-    rail = bpy.data.objects.new("Rail", None)
-    scene.collection.objects.link(rail)
+    rail = rigs.empty(scene, "Rail")
     rigs.key_locations(rail, {1: (0.75, 0.0, 1.42), 20: (0.6, 0.3, 1.6), 40: (0.6, -0.3, 1.2)})
     rigs.box(scene, "Bag", (0.2, 0.2, 0.2), (-0.75, 0.0, 1.0), mass=2.0)
     rigs.box(scene, "Tool", (0.1, 0.1, 0.4), (-0.6, 0.0, 1.42), mass=1.0)
@@ -189,8 +187,7 @@ def attachments(scene):
 
 def look(scene, obj) -> None:
     """Everything of the motion stack but layers."""
-    target = bpy.data.objects.new("Target", None)
-    scene.collection.objects.link(target)
+    target = rigs.empty(scene)
     rigs.key_locations(target, {1: (1.0, -2.0, 1.6), 16: (-1.5, -1.5, 1.2), 32: (0.5, -2.0, 2.0)})
     use(obj)
     OPS.setup_look_at(target="Target")

@@ -64,8 +64,7 @@ def renders(folder: Path) -> None:
     scene = rigs.empty_file()
     obj = rigs.ragdoll(scene, 20, 0.0)
     for bone in obj.data.bones:  # something to see
-        box = bpy.data.objects.new(bone.name, rigs.box_mesh(bone.name, (0.12, bone.length, 0.12)))
-        scene.collection.objects.link(box)
+        box = rigs.added(scene, bone.name, rigs.box_mesh(bone.name, (0.12, bone.length, 0.12)))
         box.parent, box.parent_type, box.parent_bone = obj, "BONE", bone.name
     rendered.prepare(scene, "//unset")
     scene.camera.location, scene.camera.rotation_euler = (0.0, -5.0, 0.5), (1.5708, 0.0, 0.0)

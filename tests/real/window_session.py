@@ -16,8 +16,7 @@ import harness  # noqa: E402
 
 harness.load_extension()
 
-from active_ragdoll.core.blender.physics import source  # noqa: E402
-from active_ragdoll.core.blender.run import pipeline  # noqa: E402
+from active_ragdoll.core.blender.physics import source, view_layers  # noqa: E402
 
 
 class Session:
@@ -44,7 +43,7 @@ def _matrices(posed):
 
 def pose():
     """What the character shows now."""
-    return _matrices(armature().evaluated_get(pipeline.depsgraph_of(scene())))
+    return _matrices(armature().evaluated_get(view_layers.depsgraph_of(scene())))
 
 
 def animation(frame):

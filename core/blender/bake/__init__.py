@@ -12,7 +12,6 @@ from ...errors import RagdollError, named
 from ..physics import source
 from ..rig import armature, skinning
 from ..rig.action_channels import curves_of, playing, rotation_property
-from ..rig.armature import pose_matrices, refuse_baked
 from ..runtime import STATE
 from ..stack import pose_stack
 from . import action_keys, actions, controls, rig_graph, travel
@@ -65,7 +64,7 @@ def bake_frames(
         first, last: frames to write; the whole shot when not given.
         choice: what of them is written, and where to.
     """
-    refuse_baked(obj)
+    armature.refuse_baked(obj)
     first, last = checked_range(obj, scene, first, last)
     if choice.to == DEFORM or choice.root_motion == travel.OBJECT:
         travel.root_of(obj, choice.root_motion)  # trouble is told before the shot is simulated
@@ -159,6 +158,7 @@ def revert(obj) -> None:
     settings = obj.active_ragdoll
     if not settings.muted:
         raise RagdollError(f"'{obj.name}' is not baked")
+    STATE.warnings.pop(obj.name, None)  # of the bake
     try:
         record = json.loads(settings.bake_record)
         state = actions.AnimationState(**record["animation"])
@@ -178,7 +178,6 @@ def revert(obj) -> None:
         settings.muted = False
         for name in ("bake_record", "old_action", "baked_action"):
             settings.property_unset(name)
-    STATE.warnings.pop(obj.name, None)  # of the bake
     source.refresh(obj)
 
 
@@ -207,7 +206,7 @@ def _acting(obj, scene, recorder: Recorder) -> slice:
     with STATE.occupied():
         for frame, shown in zip(recorder.numbers, recorder.poses, strict=True):
             hidden.frame_set(frame)
-            plain = pose_matrices(source.evaluated(obj))[rows]
+            plain = armature.pose_matrices(source.evaluated(obj))[rows]
             off.append(differ(plain, shown[rows], near))
         hidden.frame_set(scene.frame_current)
     if not any(off):

@@ -14,7 +14,6 @@ from ... import keyframes
 from ...errors import RagdollError
 from ..physics import built
 from ..rig import armature, importing, skinning
-from ..rig.armature import rigid
 from ..runtime import STATE
 from . import action_keys, actions, travel
 from .recording import Recorder, basis_of, checked_range, without_shear
@@ -162,7 +161,7 @@ def _evened(poses: np.ndarray, suffix: str) -> np.ndarray:
     For FBX it is the size along the bone: who connects bones, as Blender does, places by it what hangs on them. Blender
     leaves out of a USD file by how much sizes change if that is less than about a hundredth: they go by larger steps.
     """
-    axes, result = poses[..., :3, :3], rigid(without_shear(poses.reshape(-1, 4, 4))).reshape(poses.shape)
+    axes, result = poses[..., :3, :3], armature.rigid(without_shear(poses.reshape(-1, 4, 4))).reshape(poses.shape)
     if suffix == ".fbx":
         size = np.linalg.norm(axes[..., 1], axis=-1)
     else:

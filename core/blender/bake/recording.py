@@ -23,7 +23,7 @@ SHEAR_TOLERANCE = 1e-5  # cosine between two axes of a bone; single precision gi
 
 def shown_pose(obj, scene) -> np.ndarray:
     """Matrices of a character's bones as the scene shows them [n, 4, 4], in the world."""
-    posed = obj.evaluated_get(shot_run.depsgraph_of(scene))
+    posed = obj.evaluated_get(view_layers.depsgraph_of(scene))
     return array_of(posed.matrix_world) @ pose_matrices(posed)
 
 
@@ -123,7 +123,7 @@ class Recorder:
 
     def record(self, frame: int) -> None:
         """Record what is shown."""
-        posed = self.obj.evaluated_get(shot_run.depsgraph_of(self.scene))
+        posed = self.obj.evaluated_get(view_layers.depsgraph_of(self.scene))
         self.numbers.append(frame)
         self.poses.append(pose_matrices(posed))
         self.worlds.append(array_of(posed.matrix_world))

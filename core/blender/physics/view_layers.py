@@ -119,8 +119,10 @@ def evaluate_new_world(scene, frame: int) -> None:
     At once, Blender would read meshes that move while another thread replaces them, and crash now and then.
     """
     scene.rigidbody_world.enabled = False
-    evaluate(scene, frame)
-    scene.rigidbody_world.enabled = True
+    try:
+        evaluate(scene, frame)
+    finally:
+        scene.rigidbody_world.enabled = True
     scene.update_tag()  # without a new frame meshes stay as they are
     stepping_layer(scene).update()
 

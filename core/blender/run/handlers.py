@@ -49,13 +49,13 @@ def before_frame(scene, _graph=None) -> None:
     """Find out what kind of frame comes, and have it prepared."""
     if STATE.busy or scene.active_ragdoll.is_source:
         return
+    began = time.perf_counter()
     show.show_guests(scene)
     if not scene.active_ragdoll.has_characters or _shows_without_run(scene):
         return
     if scene.name in STATE.runs and scene.active_ragdoll.source is None:
         _end(scene, f"The hidden source of scene '{scene.name}' was deleted: begin at the shot's first frame again")
-    first, last = world.shot_range(scene)
-    frame, began = scene.frame_current, time.perf_counter()
+    frame, (first, last) = scene.frame_current, world.shot_range(scene)
     if _leaves_first(scene, frame, first, last):
         scene.frame_set(first)
         view_layers.stand_at(scene, frame)
@@ -269,14 +269,14 @@ def _end_if_spoilt(scene, graph) -> None:
     if not text and STATE.stepped.get(scene.name, "") not in scene.view_layers:
         text = "The view layer of the simulation was removed or renamed"
         text = f"{text}: {'save the file and open it anew' if world.IS_42 else again}"
-    if not text and world.has_lost_members(scene):
+    if not text and world.has_lost_members(scene, bool(graph.updates)):
         text = f"A rigid body or a joint of scene '{scene.name}' was deleted, or a joint renamed: {again}"
         try:
             for obj in built.ragdolls(scene):
                 shot_run.check_parts(obj)
         except RagdollError as error:
             text = str(error)
-    if not text and run is not None:
+    if not text and run is not None and graph.updates:
         joint = _edited_joint(run, graph)
         text = f"The joint '{joint}' was edited: {again}" if joint else ""
     if text:
@@ -350,6 +350,7 @@ def break_runs() -> None:
     for scene in bpy.data.scenes:
         if scene.active_ragdoll.source:
             interrupt(scene)
+    STATE.shown = ()
     STATE.runs.clear()
 
 

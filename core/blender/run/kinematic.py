@@ -22,27 +22,32 @@ class LimitRescue(Effect):
         self._seconds = np.zeros(count)  # [s] spent on the way back
         self._ways, self._turns = np.zeros((2, count, 3))  # from where it is wanted to where it was
         self._frames: dict = {}
+        self._weighed, self._driven, self._follows = None, self.kinematic, False  # weights; who follows by them; any
 
     def observe(self, run, scene, seconds: float) -> None:
         """Find bodies that have to be led back, and those that have arrived."""
         if run.frame == run.first:
             return
-        if np.minimum.reduce(run.wanted_trace) > limits.NEAR_TRACE and not len(self.kinematic.nonzero()[0]):
+        if run.weighed is not self._weighed:
+            self._weighed, (rotation, translation) = run.weighed, run.weighed
+            self._driven = (rotation >= limits.DRIVEN) & (translation >= limits.DRIVEN) & ~run.joint_space
+            self._follows = bool(self._driven.any())
+        leads, traces = len(self.kinematic.nonzero()[0]), None
+        if self._follows or leads:
+            traces = np.add.reduce(run.body[:, :3, :3] * run.wanted[:, :3, :3], axis=(1, 2))
+        if not leads and (traces is None or np.minimum.reduce(traces) >= limits.FAR_TRACE):
             self._off[:] = 0.0
             return
-        led, angles = self.kinematic.copy(), limits.angles_of(run.wanted_trace)
-        rotation, translation = run.weighed
-        driven = (rotation >= limits.DRIVEN) & (translation >= limits.DRIVEN) & ~run.joint_space
-        may = driven | led  # bodies that are led are kinematic, so their weight is 0 meanwhile
-        far = driven & (angles > limits.FAR)
-        self._off = np.where(far, self._off + seconds, 0.0)
-        due = far & (self._off >= limits.LASTS - 1e-9)
-        if not due.any() and not led.any():
+        self._off += seconds
+        self._off *= self._driven & (traces < limits.FAR_TRACE)
+        due = self._off >= limits.LASTS - 1e-9
+        if not leads and not len(due.nonzero()[0]):
             return
+        led, driven, angles = self.kinematic.copy(), self._driven, limits.angles_of(traces)
         over = self._thrown_over(run, np.flatnonzero(due)) if due.any() else due
         self._off[due] = 0.0  # bodies that only lag are checked again later, because checking limits takes time
         self._seconds[led] += seconds
-        led &= may & ~run.limp & ~run.kinematic_by_user & ~run.switched_off & (self._seconds < limits.RETURNS)
+        led &= ~run.limp & ~run.kinematic_by_user & ~run.switched_off & (self._seconds < limits.RETURNS)
         for character in run.characters:
             rows = np.arange(character.rows.start, character.rows.stop)
             if over[rows].any():

@@ -10,9 +10,7 @@ from ...errors import RagdollError
 from ...ragdoll import drives
 from ...ragdoll.drives import servo
 from ...ragdoll.drives.law import merged
-from ..physics import body_objects, collision, motors, source, view_layers, world
-from ..physics.built import ragdolls
-from ..physics.view_layers import depsgraph_of
+from ..physics import body_objects, built, collision, motors, source, view_layers, world
 from ..rig.armature import array_of
 from ..rig.clips import scene_fps
 from ..runtime import STATE
@@ -40,7 +38,7 @@ def start(scene) -> Run:
     """
     first, _last = world.shot_range(scene)
     world.check_steps(scene)
-    shot_run.check_members(scene, ragdolls(scene))
+    shot_run.check_members(scene, built.ragdolls(scene))
     if scene.name in STATE.live_worlds and world.has_lost_members(scene):
         world.halt(scene)
     world.clear_changed(scene)
@@ -66,7 +64,7 @@ def start(scene) -> Run:
         _evaluate_source(run, scene, first)
         wanted = _wanted(run, scene, first)
         view_layers.evaluate(scene, first - 3)
-        run.graph = depsgraph_of(scene)
+        run.graph = view_layers.depsgraph_of(scene)
         # An outdated cache has the world made anew; writing to bodies outdates that of a window's scene only.
         own = run.graph.scene_eval.rigidbody_world
         own.substeps_per_frame = own.substeps_per_frame
@@ -125,7 +123,7 @@ def step(run: Run, scene) -> None:
     """
     frame = scene.frame_current
     world.refuse_remapped(scene)
-    run.graph = depsgraph_of(scene)
+    run.graph = view_layers.depsgraph_of(scene)
     substeps, seconds = scene.rigidbody_world.substeps_per_frame, world.seconds_per_frame(scene)
     write.show_physics(run, True, scene)
     _carry_settings(run)
@@ -143,11 +141,12 @@ def step(run: Run, scene) -> None:
             run.calm[character.rows] = False
     if run.gains_dirty:
         run.weighed = run.weights()
-        run.reach = merged([(mask, law.reach(run.weighed[0], seconds)) for law, mask in drives.in_use(run.drive)])
-        run.reach_trace = 1.0 + 2.0 * np.cos(run.reach)
+        reach = merged([(mask, law.reach(run.weighed[0], seconds)) for law, mask in drives.in_use(run.drive)])
+        run.reach = (reach, 1.0 + 2.0 * np.cos(reach)) if np.any(reach < np.pi) else None
     joined = servo.in_joints(run.wanted, run.parents, run.pivots, run.slack, run.kinematic)
-    reachable = servo.within_reach(run.body, joined, run.reach, run.reach_trace)
-    run.command = servo.lag_compensated(run.command, reachable, substeps)
+    if run.reach is not None:
+        joined = servo.within_reach(run.body, joined, *run.reach)
+    run.command = servo.lag_compensated(run.command, joined, substeps)
     if run.any_waiting:
         run.command[run.waiting] = run.body[run.waiting]
     write.place(run, "targets", run.command)
@@ -172,7 +171,7 @@ def observe(run: Run, scene) -> None:
         _read_bodies(run)
         _note_calm(run, seconds, world.gravity(scene))
     else:  # the bodies become dynamic, also the scene's others that were held
-        run.graph = depsgraph_of(scene)
+        run.graph = view_layers.depsgraph_of(scene)
         write.hold(run, run.kinematic)
         collision.release_others(run, scene)
     for effect in run.effects:
@@ -222,15 +221,14 @@ def _read_bodies(run: Run) -> None:
     body = run.buffer.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
     moved = body[:, :3, 3] - run.body[:, :3, 3]
     squares = np.add.reduce(moved * moved, axis=1)
-    trace = np.add.reduce(body[:, :3, :3] * run.wanted[:, :3, :3], axis=(1, 2))
-    farthest, turned = np.maximum.reduce(squares), np.add.reduce(trace)
-    if not farthest <= run.surely_near or not math.isfinite(turned):  # also what is not a number
+    farthest, total = np.maximum.reduce(squares), np.add.reduce(run.buffer, axis=None)
+    if not farthest <= run.surely_near or not math.isfinite(total):  # also what is not a number
         near, finite = (np.abs(moved) <= run.farthest).all(axis=1), np.isfinite(body).all(axis=(1, 2))
         if not (near & finite).all():
             row = int(np.flatnonzero(~(near & finite))[0])
             trouble = "has left all bounds" if finite[row] else "is not a number"
             raise RagdollError(f"The body of {shot_run.name_of(run, row)} {trouble} at frame {run.frame}")
-    run.body_before, run.body, run.moved, run.moved_squares, run.wanted_trace = run.body, body, moved, squares, trace
+    run.body_before, run.body, run.moved, run.moved_squares = run.body, body, moved, squares
 
 
 def _note_calm(run: Run, seconds: float, gravity: tuple) -> None:

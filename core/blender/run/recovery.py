@@ -21,7 +21,6 @@ from ...errors import RagdollError
 from ...motion import getting_up
 from ...motion.get_up.course import SETTLED
 from ...motion.get_up.plan import SHORTEST, Manner, Moved, NoRoom
-from ...motion.getting_up import Passage
 from ...motion.stack import LocalPose
 from ...ragdoll.recovery import states, tone
 from ...ragdoll.recovery.transitions import Landmarks, Reroot, smooth_step
@@ -79,7 +78,7 @@ class Recovery:
         self._pelvis_body = roles.index(PELVIS) if PELVIS in roles else heaviest
         self._trunk = np.array([self._pelvis_body, *(i for i, role in enumerate(roles) if role in TRUNK)])
         self._ground: tuple | None = None  # what it lies on, and where that was at the last frame of lying
-        self.tried = False  # to get up
+        self.tried = False  # to get up since it fell
         self.left = None, ()  # frame from which it walks back, and where it stands then; see `balance.Push`
         first, last = world.shot_range(scene)
         group = obj.active_ragdoll.recovery
@@ -169,6 +168,7 @@ class Recovery:
         before, times = self.state, ((frame - 1) / fps, frame / fps, fps)
         self.state = states.step(self._settings_now(seconds), before, motion, *times, events, self.character.name)
         down = before.phase in (states.LIMP, states.SETTLING)
+        self.tried &= self.state.phase in (states.LIMP, states.SETTLING, states.RECOVERING)
         try:
             if down and self.state.phase in (states.RECOVERING, states.BLENDING, states.ANIMATED):
                 self._get_up(run, frame, scene)
@@ -218,7 +218,8 @@ class Recovery:
         """Which body is far off its way, or of the trunk one that something stands between and where it should be."""
         rows = self.character.rows.start + self._trunk
         places, ways = run.body[rows, :3, 3], (run.wanted - run.body)[rows, :3, 3]
-        if np.linalg.norm(ways[0]) > ASTRAY * self.character.height:
+        # Weak muscles lag behind a blend, which brings them there all the same.
+        if self._carrying.planned is not None and np.linalg.norm(ways[0]) > ASTRAY * self.character.height:
             return self._trunk[0]
         met = ground.meetings(run.effect("recoveries").around(), places, ways)
         return self._trunk[met[0][0]] if met else None
@@ -238,7 +239,7 @@ class Recovery:
         return self.settings
 
     @property
-    def _carrying(self) -> Passage | None:
+    def _carrying(self) -> getting_up.Passage | None:
         """The passage by which it gets up now, if that takes its own time: a plan, or a blend that is not hurried."""
         passage = self.record.passages[-1] if self.record.passages else None
         if self.state.phase != states.RECOVERING or passage is None:

@@ -13,8 +13,6 @@ from ...errors import RagdollError
 from ...ragdoll import diagnosis, drives
 from ...ragdoll.drives import joint_motors
 from ..physics import built, motors, source, view_layers
-from ..physics.built import ragdolls
-from ..physics.view_layers import depsgraph_of
 from ..rig.armature import UNIFORM_TOLERANCE, anatomy_of, bone_parents, check_record, check_scale
 from ..runtime import STATE
 from ..settings import at_frame, declare
@@ -154,15 +152,13 @@ class Run:
 
     handedness: np.ndarray | None = None  # -1 for bones that are mirrored, else 1 [m, 1]
     weighed: tuple | None = None  # what `weights` gave when the drives were last prepared
-    reach: np.ndarray | None = None  # of the drives [m] [rad]
-    reach_trace: np.ndarray | None = None  # trace of rotations by `reach` [m]
+    reach: tuple | None = None  # of the drives [m] [rad], and traces of such rotations [m]; None where all are free
     wanted: np.ndarray | None = None  # where the animation has the bodies at the frame to come, rigid [m, 4, 4]
     command: np.ndarray | None = None  # where the targets are put [m, 4, 4]
     body: np.ndarray | None = None  # where the bodies stood after the last frame [m, 4, 4]
     body_before: np.ndarray | None = None  # and after the one before
     moved: np.ndarray | None = None  # from there to here [m, 3] [m]
     moved_squares: np.ndarray | None = None  # squared lengths of that [m]
-    wanted_trace: np.ndarray | None = None  # trace of the rotation from `body` to `wanted` [m]
     velocity: np.ndarray | None = None  # over the last frame [m, 3] [m/s]
 
     source_graph: bpy.types.Depsgraph | None = None  # the hidden scene's
@@ -180,7 +176,7 @@ class Run:
         self.first = first
         self.frame: int | None = first  # the last one stepped, None after a jump
         self.reached = first - 1  # last frame whose result stands in the cache
-        self.graph = depsgraph_of(scene)  # the scene's dependency graph at this frame
+        self.graph = view_layers.depsgraph_of(scene)  # the scene's dependency graph at this frame
         self.effects: list[Effect] = []  # what acts beside the drives, in order
         self.in_fields: list[str] = []  # names of the scene's force fields
         self.held: dict = {}  # the scene's other bodies that wait for the first frame, and their places
@@ -188,7 +184,7 @@ class Run:
         self.seconds: dict = {"own": [], "source": []}
         self.source_seconds = 0.0  # of the frame that is being stepped
         self.characters: list[Character] = []
-        for obj in ragdolls(scene):
+        for obj in built.ragdolls(scene):
             self.characters.append(Character(obj, self.characters[-1].rows.stop if self.characters else 0))
         if not self.characters:
             raise RagdollError(f"Scene '{scene.name}' has no ragdoll to simulate")
@@ -280,7 +276,7 @@ class Run:
 
 def active_ragdolls(scene) -> list:
     """Characters whose ragdoll is to be simulated."""
-    return [obj for obj in ragdolls(scene) if not obj.active_ragdoll.muted]
+    return [obj for obj in built.ragdolls(scene) if not obj.active_ragdoll.muted]
 
 
 def name_of(run: Run, row: int) -> str:
@@ -293,7 +289,7 @@ def with_other_bones(run: Run | None, scene) -> str:
     """The name of a character whose bones are not those that its bodies were built for, or its run has begun with; ""
     where there is none."""
     if run is None:
-        known = [(o, len(o.data.bones), [part.bone for part in o.active_ragdoll.parts]) for o in ragdolls(scene)]
+        known = [(o, len(o.data.bones), [part.bone for part in o.active_ragdoll.parts]) for o in built.ragdolls(scene)]
     else:  # looking for characters and their parts takes too long for every frame
         known = [(c.obj, len(c.buffer) // 16, c.bone_names) for c in run.characters]
     for obj, count, names in known:

@@ -5,18 +5,18 @@ import math
 import bpy
 import numpy as np
 
-from ..physics import built, source, world
+from ..physics import built, source, view_layers, world
 from ..runtime import STATE
 from ..settings import at_frame
 from ..stack import pose_stack
 from . import records, write
-from .shot_run import Run, active_ragdolls, depsgraph_of
+from .shot_run import Run, active_ragdolls
 
 
 def show_other(run: Run | None, scene) -> None:
     """After a jump, show the cached pose if the frame was simulated, otherwise the animation."""
     if run is not None:
-        run.graph = depsgraph_of(scene)
+        run.graph = view_layers.depsgraph_of(scene)
         if run.shows(scene.frame_current):
             # On a jump back, an outdated cache loses all later frames.
             run.reached = min(run.reached, max(scene.frame_current, run.first))
@@ -54,7 +54,7 @@ def show_again(run: Run, scene) -> None:
     now = scene.rigidbody_world
     if now is None or now.point_cache.is_baked or not run.shows(scene.frame_current) or scene.frame_subframe != 0.0:
         return
-    run.graph = depsgraph_of(scene)
+    run.graph = view_layers.depsgraph_of(scene)
     renewed = {character.name for character in write.show_physics(run, True, scene)}
     for character in run.characters:
         if _write_shown_blend(run, character, scene) or character.name in renewed:
@@ -113,9 +113,17 @@ def stop_showing(scene) -> None:
 
 def show_guests(scene) -> None:
     """Let characters that have their ragdoll in another scene show their animation, after their motion stacks."""
-    if has_guests(scene):
+    # Looking through all objects takes long. Whatever comes is tagged for an update, or was updated: `show_arrived`.
+    without = STATE.shown == (scene.name, frozenset()) and not getattr(view_layers.depsgraph_of(scene), "updates", True)
+    if not without and has_guests(scene):
+        STATE.shown = _shown(scene)
         _mute_originals(built.guests(scene), True)
         pose_stack.show_guests(scene)
+
+
+def _shown(scene) -> tuple:
+    """A scene, and the names of its characters that have their ragdoll or their motion stack in another one."""
+    return scene.name, frozenset(obj.name for obj in (*built.guests(scene), *pose_stack.guests(scene)))
 
 
 def has_guests(scene) -> bool:
@@ -130,15 +138,13 @@ def show_arrived(scene) -> None:
     """
     manager = bpy.context.window_manager
     if not has_guests(scene) or {window.scene for window in manager.windows if manager} != {scene}:
-        return
-    shown = scene.name, frozenset(obj.name for obj in (*built.guests(scene), *pose_stack.guests(scene)))
-    if shown == STATE.shown:
-        return
-    STATE.shown = shown
-    with STATE.occupied():
-        show_guests(scene)
-        if scene.active_ragdoll.cache_is_ours and scene.rigidbody_world is not None:
-            show_cached(scene)
+        STATE.shown = ()  # the next frame looks for them
+    elif STATE.shown != _shown(scene):
+        STATE.shown = ()
+        with STATE.occupied():
+            show_guests(scene)
+            if scene.active_ragdoll.cache_is_ours and scene.rigidbody_world is not None:
+                show_cached(scene)
 
 
 def _mute_originals(characters, mute: bool) -> None:

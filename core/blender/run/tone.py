@@ -9,8 +9,7 @@ import numpy as np
 
 from ...anatomy.roles import ARM, CHEST, FOOT, PELVIS, SHANK, SPINE
 from ...ragdoll.recovery import states, tone
-from ..physics import built, ground, joint_objects, world
-from ..physics.motors import Muscles
+from ..physics import built, ground, joint_objects, motors, world
 from ..runtime import STATE
 from .shot_run import Effect
 
@@ -121,7 +120,7 @@ class Tone(Effect):
             relative, acceleration, self._end = (values[self._joined["of"]] for values in kept)
             self._memory = {"last": (relative, acceleration)}  # of the law of springs
 
-    def _led(self, run, scene, settings: list, seconds: float) -> Muscles:
+    def _led(self, run, scene, settings: list, seconds: float) -> motors.Muscles:
         """The muscles for the next frame, once each fall has gone on."""
         joints, whose, falling = self._joined, self._whose, self._falling.values()
         relative, gravity = run.joint_drives.relative(run.body)[joints["of"]], np.array(world.gravity(scene))
@@ -143,7 +142,7 @@ class Tone(Effect):
         braced = np.minimum(np.where(joints["arms"], tone.BRACED * weight, weight), 1.0)
         weight, own = np.where(reflexes, braced, weight), run.numbers["max_torque"][rows]
         strongest = np.where(own > 0.0, own, joints["strengths"])
-        return Muscles(
+        return motors.Muscles(
             of=joints["of"],
             start=start,
             end=self._end,

@@ -10,8 +10,7 @@ from ...ragdoll import drives
 from ...ragdoll.drives import servo
 from ...ragdoll.drives.law import Frame, Side, merged
 from ...ragdoll.joints import limits
-from ..physics import built, source
-from ..physics.view_layers import graphs
+from ..physics import built, source, view_layers
 from ..rig.clips import scene_fps
 from ..runtime import STATE
 from .shot_run import Run
@@ -22,7 +21,7 @@ LINEAR_DRAG = 8  # column of a run's gains, see `_gains`
 def write_blend(character, blend, scene) -> bool:
     """Set the share of the physics in what a character shows, in all view layers. Returns whether it has changed."""
     bones = character.bone_names + source.followers(character.obj)
-    return _write_own(character.obj, bones, "influence", blend, graphs(scene))
+    return _write_own(character.obj, bones, "influence", blend, view_layers.graphs(scene))
 
 
 def _write_own(obj, bones: list, name: str, value, layers: list) -> bool:
@@ -128,7 +127,7 @@ def show_physics(run: Run, on: bool, scene) -> list:
 
     In all view layers: those that do not step read the bodies' places from the cache.
     """
-    changed, layers = [], graphs(scene)
+    changed, layers = [], view_layers.graphs(scene)
     STATE.at_rest.discard(scene.name)
     for character in run.characters:
         muted = not on or bool(run.switched_off[character.rows.start])  # nobody sees one that is switched off

@@ -12,9 +12,8 @@ from mathutils import Matrix
 from ... import quaternion
 from ...errors import RagdollError
 from ...ragdoll.joints import limits
-from ..physics import built, joint_objects
+from ..physics import built, joint_objects, view_layers
 from ..rig.armature import pose_matrices, rigid, values_of
-from ..run import pipeline
 from ..runtime import STATE
 
 HUMAN = 1.8  # [m] positions are also given as if the character were this tall
@@ -111,7 +110,7 @@ class Meter:
     def _measure(self, wanted: np.ndarray) -> None:
         """Note how far bodies, and bones as shown, are from where they are wanted [m, 4, 4], world."""
         bodies, poses = np.empty((2, *wanted.shape))
-        graph = pipeline.depsgraph_of(self.scene)
+        graph = view_layers.depsgraph_of(self.scene)
         for character, rows in self._characters:
             obj = bpy.data.objects[character.name]
             bodies[rows] = values_of(obj.active_ragdoll.bodies.objects, "matrix_world", 4, 4)
@@ -163,9 +162,9 @@ class Worst:
         self.bodies.append(run.body[rows].copy())
         self.wanted.append(run.wanted[rows].copy())
         # A drive that is too far behind is led by a pose on the way to its own.
-        if len(self.bodies) > 1 and run.reach_trace is not None:
+        if len(self.bodies) > 1 and run.reach is not None:
             turned = np.einsum("mij,mij->m", self.bodies[-2][:, :3, :3], self.wanted[-1][:, :3, :3])
-            self.capped += bool((turned < run.reach_trace[rows]).any())
+            self.capped += bool((turned < run.reach[1][rows]).any())
         self.rescued += bool(run.effect("limitrescue").kinematic[rows].any())
         self._look_for_depth(run)
 

@@ -103,7 +103,7 @@ def swing_twist_angles(r_rel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     divisor = np.where(length > 0.0, length, 1.0)
     cos, sin = np.where(length > 0.0, w, 1.0) / divisor, y / divisor
     factor = np.where(sine > 0.0, 2.0 * np.arctan2(sine, length) / np.where(sine > 0.0, sine, 1.0), 2.0)
-    return factor * (x * cos + z * sin), 2.0 * np.arctan2(y, w), factor * (z * cos - x * sin)
+    return factor * (x * cos + z * sin), 2.0 * np.arctan2(y, np.abs(w)), factor * (z * cos - x * sin)
 
 
 def twist_angle(twist: np.ndarray, axis: int) -> np.ndarray:
@@ -232,7 +232,7 @@ def cones_beyond(limit_min, limit_max, r_rel) -> np.ndarray:
 # it there against the drive, for good. Such a body, and what is off with it, is led back to where the drive wants it.
 DRIVEN = 0.5  # weights from which on a body has to follow, and may be led
 FAR = np.radians(30.0)  # from where it is wanted
-NEAR_TRACE = 1.0 + 2.0 * math.cos(FAR) + 1e-9  # a rotation of a larger trace is surely one by less
+FAR_TRACE = 1.0 + 2.0 * math.cos(FAR)  # of a rotation by that angle; a larger one has a smaller trace
 BEYOND = np.radians(30.0)  # of a limit; what bounces off one, or is pressed into it, stays far below
 OWN = np.radians(15.0)  # what the wanted pose itself may be beyond: more, and there is nothing to be led back to
 ALONG = np.radians(10.0)  # from where it is wanted: what is farther off is led back together with it

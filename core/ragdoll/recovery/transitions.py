@@ -227,9 +227,12 @@ class Landmarks:
 
 
 def lowest_of(points: np.ndarray, matrices: np.ndarray) -> float:
-    """Height of the lowest of points [k, 4] in a pose [n, 4, 4], world; each a bone's row and a place in its axes."""
+    """Height of the lowest of points [k, 4] in a pose [n, 4, 4], world; each a bone's row and a place in its axes,
+    as bodies have them: without scale, and turned back where the bone is mirrored.
+    """
     bones = matrices[points[:, 0].astype(int)]
-    axes = bones[:, 2, :3] / np.linalg.norm(bones[:, :3, :3], axis=1)
+    sense = np.sign(np.linalg.det(bones[:, :3, :3]))[:, None]
+    axes = sense * bones[:, 2, :3] / np.maximum(np.linalg.norm(bones[:, :3, :3], axis=1), 1e-12)
     return float((bones[:, 2, 3] + np.sum(axes * points[:, 1:], axis=1)).min())
 
 
