@@ -232,3 +232,13 @@ def test_who_has_no_feet_blends_and_stands_as_before_however_weak(fresh_scene, w
     shown, _targets, states = knock_outs.run(fresh_scene, obj)
     assert STATE.warnings[obj.name] == ["'Footless' gets up by a blend: no bone is its left foot"]
     assert shown[140][0, 2, 3] == pytest.approx(shown[1][0, 2, 3], abs=0.1) and states[140] == "ANIMATED"
+
+
+def test_a_solid_in_whose_place_another_one_comes_while_it_gets_up_stops_nothing(fresh_scene):
+    obj = knock_outs.human(fresh_scene, 20, {9: "LIMP", 12: "RECOVERING"}, get_up="BLEND")
+    stack_edits.ensure(obj, fresh_scene)
+    box = rigs.box(fresh_scene, "Box", (1, 1, 1), (9, 0, 0), passive=True)
+    rigs.play(fresh_scene, 1, 15)
+    bpy.data.objects.remove(box)
+    rigs.box(fresh_scene, "Other", (1, 1, 1), (9, 0, 0), passive=True)
+    assert rigs.step(fresh_scene, (16, 17), lambda: obj.active_ragdoll.state) == ["RECOVERING"] * 2

@@ -53,9 +53,8 @@ def fitted(action, obj, fps: float) -> Clip:
         bones = animated_bones(action, other)
         return len(bones & {*other.data.bones.keys()}) / max(len(bones), 1)
 
-    maker = obj
-    if share(obj) < 0.5:
-        maker = max((other for other in armatures(bpy.data.objects) if not built.is_ours(other)), key=share)
+    others = (other for other in armatures(bpy.data.objects) if not built.is_ours(other))
+    maker = obj if share(obj) >= 0.5 else max(others, key=share)
     if share(maker) < 0.5:
         raise RagdollError(
             f"Action \"{action.name}\" moves other bones than those of '{obj.name}', or none: append or link the "

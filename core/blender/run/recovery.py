@@ -451,7 +451,7 @@ class Recoveries(Effect):
         """Step the states of all characters, and set what holds in the next frame."""
         if not self.by_name:
             return
-        frame, self.around = run.frame, cache(lambda: ground.bounded(self.solids, run.graph))
+        frame, self.around = run.frame, cache(lambda: ground.bounded(ground.solids(scene), run.graph))
         speeds = np.linalg.norm(run.body[:, :3, 3] - run.body_before[:, :3, 3], axis=1) / seconds
         movers = self._movers(run) if frame > run.first else []
         for own in self.by_name.values():
