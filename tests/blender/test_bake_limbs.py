@@ -129,7 +129,8 @@ def test_joints_that_come_apart_are_given_where_limbs_begin_and_bends_where_they
         rig.copy.pose.bones[limb.end].matrix_basis = Matrix(rig.limbs.basis(limb.end, drawn, rest))
     wanted, kinds = rig.shown(), [name.removeprefix("DEF-").partition(".")[0] for name in rig.bones]
     wanted[np.array(rig.rows)[~np.isin(kinds, ("hips", "spine", "head"))], 2, 3] += 0.004
-    wanted[[limb.upper for limb in rig.limbs.found]] @= np.array(Matrix.Rotation(1.0, 4, "Y"))  # says nothing
+    uppers = [limb.upper for limb in rig.limbs.found]
+    wanted[uppers] = wanted[uppers] @ np.array(Matrix.Rotation(1.0, 4, "Y"))  # says nothing
     off = rig.solve(1, wanted, None)[1]
     rig.remove()
     assert off[np.isin(kinds, ("forearm", "shin")), 1].max() < 1e-3  # of straight limbs far more than where they begin
