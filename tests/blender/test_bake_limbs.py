@@ -3,6 +3,7 @@
 import bpy
 import numpy as np
 import pytest
+from mathutils import Matrix
 
 import control_rigs
 import rigs
@@ -118,10 +119,18 @@ def test_the_poles_of_limp_limbs_do_not_flip(fresh_scene):
     assert of_poles < 3.0 * of_bodies + 0.05
 
 
-def test_joints_that_come_apart_are_given_where_limbs_begin(fresh_scene):
+def test_joints_that_come_apart_are_given_where_limbs_begin_and_bends_where_they_are_nearly_straight(fresh_scene):
     rig = bake._controls(*_shot(fresh_scene, control_rigs.layered), "IK", True)
+    rest = np.array([bone.matrix_local for bone in rig.all])
+    for limb in rig.limbs.found:
+        joints, drawn = rig.limbs.joints(limb, rest), rest[rig.all.find(limb.end)].copy()
+        line, length = joints[2] - joints[0], np.linalg.norm(np.diff(joints, axis=0), axis=1).sum()
+        drawn[:3, 3] += line * (0.9996 * length / np.linalg.norm(line) - 1.0)
+        rig.copy.pose.bones[limb.end].matrix_basis = Matrix(rig.limbs.basis(limb.end, drawn, rest))
     wanted, kinds = rig.shown(), [name.removeprefix("DEF-").partition(".")[0] for name in rig.bones]
-    wanted[np.array(rig.rows)[~np.isin(kinds, ("hips", "spine", "head"))], 2, 3] += 0.01
+    wanted[np.array(rig.rows)[~np.isin(kinds, ("hips", "spine", "head"))], 2, 3] += 0.004
+    uppers = [limb.upper for limb in rig.limbs.found]
+    wanted[uppers] = wanted[uppers] @ np.array(Matrix.Rotation(1.0, 4, "Y"))  # says nothing
     off = rig.solve(1, wanted, None)[1]
     rig.remove()
     assert off[np.isin(kinds, ("forearm", "shin")), 1].max() < 1e-3  # of straight limbs far more than where they begin

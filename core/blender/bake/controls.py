@@ -34,7 +34,7 @@ FOLLOWS, STAYS = 0.5, 0.4  # shares of a turn: from there a bone follows, up to 
 FULLY = 0.9  # about its two best axes an owner turns its bone by this share
 HELPS = 0.05  # from there on a turn of a further control gives errors that no other gives
 LOOSE = 0.15, 0.3, 0.03  # what errors count about axes that owners do not turn: without tweaks, with them, at last
-FOUND = 0.002  # errors of a pose that controls can make
+FOUND, NEARLY = 0.002, 0.02  # errors of a pose that controls can make, and of one that is on the way there
 DAMPING, LEAST_DAMPING, FARTHEST = 0.1, 0.03, 0.6  # turned in one step [rad]: the responses hold for small turns only
 TURNED_ROUND, LET_GO = 0.1, 0.01  # share of a pivot's distances from tail and head; of what places count then
 BEGINS = 10.0  # what places count where a limb begins: if it is straight, its middle joint is off much further
@@ -236,7 +236,8 @@ class Controls:
         """Which ways of owners [k, 6] are solved together, by which of bodies [m, 6]: what limbs carry comes later.
 
         In stages, each with a weight of what is loose: tweaks only bend what the others have turned; before that they
-        would fold it up. All twist is looked for with them as well, and let go only where that does not find the pose.
+        would fold it up. All twist is looked for with them as well, and let go only where that does not find the pose:
+        from what the others found, unless little is missing.
         """
         trunk, owned = self._trunk(), [owner.body for owner in self.owners]
         moved = self._jacobian(self._rest, self.owners).reshape(len(self.rows), 6, len(owned), 6)
@@ -362,10 +363,8 @@ class Controls:
     def _tweaks(self, taken: set) -> list[Owner]:
         """Controls next to the heads of bodies that nothing turns: their shifts bend the limb there."""
         found, taken = [], taken | {owner.name for owner in self.owners}
-        for body in np.flatnonzero(~self._led()):
+        for body in np.setdiff1d(np.flatnonzero(~self._led()), [owner.body for owner in self.owners]):
             head, fits = self._rest[self.rows[body], :3, 3], []
-            if body in [owner.body for owner in self.owners]:
-                continue
             for name in (name for name in self.shaped & self._reach.keys() - taken if self._reach[name][body]):
                 if np.linalg.norm(self._rest[self.all.find(name), :3, 3] - head) < NEAR * self.height:
                     tweak = self._shifted(self._unmeasured(name, int(body)), self.all[self.rows[body]].length)
@@ -498,9 +497,9 @@ class Controls:
             for j, (ways, self._loose) in enumerate(stages):
                 basis = [bone.matrix_basis.copy() for bone in bones]
                 poses, size = self._settle(bones[: len(self.owners)], wanted[self.rows], ways, rows)
-                if 0 < j < len(stages) - 1:
-                    if size < FOUND:
-                        break
+                if (middle := 0 < j < len(stages) - 1) and size < FOUND:
+                    break
+                if middle and size > NEARLY:
                     for bone, matrix in zip(bones, basis, strict=True):
                         bone.matrix_basis = matrix
             if i == 0 and self.limbs.found:

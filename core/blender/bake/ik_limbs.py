@@ -17,7 +17,7 @@ from ... import quaternion
 from ..rig.armature import converted, rigid
 
 DRAWN_IN = 0.25  # of a limb's length, for the trial at rest
-STRAIGHT = 0.005  # heights that the middle joint is off the line of a limb that has no bend to speak of
+STRAIGHT = 0.001  # heights that the middle joint is off the line of a limb that has no bend to speak of
 NEAR = 0.02  # heights between a joint of the chain and that of the body which it leads
 CARRIED = 0.1  # heights from a limb's end to the bone that its control carries
 HIDDEN = 0.05  # heights of distance that a control without a shape of its own is worse than one with it
