@@ -10,7 +10,7 @@ import hitting
 import rigs
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.bake import controls
-from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.physics import build, remove, source
 from animated import curves
 
 pytestmark = pytest.mark.blender_version
@@ -63,9 +63,8 @@ def test_controls_are_found_keyed_and_give_the_motion(scene):
     bpy.ops.active_ragdoll.bake(to="CONTROLS")
 
     carried = bake.controls_of(obj)
-    assert {name: found["control"] for name, found in carried.items()} == {
-        f"DEF-{n}": n for n in rigs.HUMAN if "finger" not in n
-    }
+    wanted = {f"DEF-{name}": name for name in rigs.HUMAN if "finger" not in name}
+    assert {name: found["control"] for name, found in carried.items()} == wanted
     keyed = {curve.data_path.split('"')[1] for curve in rigs.curves_of(obj.active_ragdoll.baked_action)}
     assert not any(name.startswith(("DEF", "IK", "hand")) for name in keyed)
     for frame, poses in shown.items():
@@ -100,7 +99,6 @@ def test_a_control_without_a_body_helps_where_the_motion_needs_it(fresh_scene):
     build.build(obj, fresh_scene, np.array(mask))
     rigs.set_weights(obj, 0.0)
     hitting.add(obj, "DEF-spine", 4, vector=(0.3, 1.0, 0.0), strength=80.0)
-    bpy.ops.active_ragdoll.simulate()
     bpy.ops.active_ragdoll.bake(to="CONTROLS")
     found = bake.controls_of(obj)
     assert max(of_one["worst_mm"] for of_one in found.values()) < 12.0
@@ -114,7 +112,6 @@ def test_what_the_rig_has_the_other_way_round_is_turned_and_spoils_nothing(fresh
     build.build(obj, fresh_scene, _deforming(obj))
     rigs.set_weights(obj, 0.0)
     hitting.add(obj, "DEF-tail", 4, vector=(1.0, 0.3, 0.0), strength=40.0)
-    bpy.ops.active_ragdoll.simulate()
     bpy.ops.active_ragdoll.bake(to="CONTROLS")
     found = bake.controls_of(obj)
     tail = found.pop("DEF-tail")
@@ -154,13 +151,34 @@ def test_the_pose_of_a_frame_is_put_on_bones_or_controls(fresh_scene, to, keying
     names = [part.bone for part in obj.active_ragdoll.parts]
     fresh_scene.tool_settings.use_keyframe_insert_auto = keying
     bpy.ops.active_ragdoll.pose_this_frame(to=to)
-    fresh_scene.tool_settings.use_keyframe_insert_auto = False
     bpy.ops.active_ragdoll.remove()
     if keying:
-        fresh_scene.frame_set(1)
-        fresh_scene.frame_set(12)
+        rigs.step(fresh_scene, (1, 12))
         assert obj.pose.bones["hips"]["fk"] == 1.0
     bpy.context.view_layer.update()
     poses = rigs.pose(obj)[[obj.data.bones.find(name) for name in names]]
     assert np.abs(poses[:, :3, 3] - shown[:, :3, 3]).max() < 2e-3
     assert rigs.angles(poses, shown).max() < 0.5
+
+
+def test_a_face_without_bodies_goes_with_the_head(fresh_scene):
+    """It hangs on what the head copies: a bone, one that copies such, one that stretches to the head's control."""
+    face = (0, -0.1, 1.8), (0, -0.2, 1.7)
+    more = {"face": (*face, "head"), "jaw": (*face, "face"), "lid": (*face, None), "cheek": (*face, "face")}
+    obj = _controlled(fresh_scene, more=more)
+    control_rigs.constraint(obj, "lid", "COPY_TRANSFORMS", "face")
+    control_rigs.constraint(obj, "cheek", "STRETCH_TO", "head")
+    rigs.key(obj.pose.bones["face"], "rotation_quaternion", {1: (1, 0, 0, 0), LAST: (1, 0.1, 0.2, 0)})
+    obj.scale, rows = (0.1, 0.1, 0.1), [obj.data.bones.find(name) for name in ("DEF-head", *more)]
+    wanted = [np.linalg.solve(pose[rows[0]], pose[rows]) for pose in rigs.animation(obj, range(1, LAST + 1)).values()]
+    build.build(obj, fresh_scene, _deforming(obj))
+    for weight, blend in ((1.0, 1.0), (0.0, 0.5), (0.0, 1.0)):
+        rigs.set_weights(obj, weight)
+        obj.active_ragdoll.physics_blend = blend
+        played = rigs.shown(fresh_scene, obj, range(1, LAST + 1))
+        np.testing.assert_allclose([np.linalg.solve(p[rows[0]], p[rows]) for p in played.values()], wanted, atol=2e-3)
+    assert (played[1] - played[LAST])[rows, 2, 3].min() > 1.0
+    list(bake.bake_frames(obj, fresh_scene, choice=bake.Choice(to=bake.DEFORM)))
+    rigs.check_shown(fresh_scene, obj, played, (10, LAST), 1e-4)
+    remove.remove(obj, fresh_scene)
+    assert not source.own_constraints(obj)

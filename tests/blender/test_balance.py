@@ -94,14 +94,10 @@ def test_what_was_played_is_found_again_by_scrubbing_and_in_the_saved_file(fresh
     assert phases[90] == "ANIMATED"
     shift = targets[90][:, :2, 3] - targets[1][:, :2, 3]
     assert np.abs(shift - shift[0]).max() < 1e-3 and np.linalg.norm(shift[0]) > 0.1  # it goes on where it is
-    for frame in (90, 20, 45):
-        fresh_scene.frame_set(frame)
-        assert np.array_equal(rigs.pose(obj.active_ragdoll.target_armature), targets[frame])
+    rigs.check_shown(fresh_scene, obj.active_ragdoll.target_armature, targets, (90, 20, 45), 0.0)
     bpy.ops.active_ragdoll.simulate()
     scene, obj = rigs.reopened(tmp_path / "pushed.blend")
-    for frame in (90, 30):
-        scene.frame_set(frame)
-        assert np.array_equal(rigs.pose(obj.active_ragdoll.target_armature), targets[frame])
+    rigs.check_shown(scene, obj.active_ragdoll.target_armature, targets, (90, 30), 0.0)
 
 
 def test_walked_back_it_is_where_its_animation_is(fresh_scene):

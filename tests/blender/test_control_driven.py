@@ -78,3 +78,6 @@ def test_a_control_rig_is_followed_looks_and_reaches(fresh_scene, name):
     assert "bones_count" in motion and (hand < 0 or "max_iterations" not in motion)  # a human's legs bend at two places
     first, second = (np.linalg.solve(*pose[pairs]) for pose in shown)
     assert len(pieces) >= 8 and rigs.angles(first, second).max() < 0.1  # what a rig has in pieces bends at joints only
+    rigs.set_weights(obj)  # limp: what deforms falls, with a body or without
+    first, *_between, last = rigs.play(fresh_scene, 1, LAST, lambda: rigs.pose(obj)[:, 2, 3])
+    assert (first - last)[[bone.use_deform for bone in obj.data.bones]].min() > 1.0

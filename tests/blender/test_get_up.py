@@ -74,9 +74,7 @@ def test_a_plan_is_shown_again_when_scrubbed_and_from_its_record():
         for frame in (up + 1, up + 30, up + 30.5, 190):
             poses = [p.pose(motion.rig, motion.rig.bind, world, frame) for p in (before, after)]
             assert all(np.array_equal(a, b) for a, b in zip(*(vars(p).values() for p in poses), strict=True))
-    for frame in (up + 40, up + 3, 190):
-        scene.frame_set(frame)
-        assert np.abs(rigs.pose(obj.active_ragdoll.target_armature) - targets[frame]).max() < 1e-6
+    rigs.check_shown(scene, obj.active_ragdoll.target_armature, targets, (up + 40, up + 3, 190), 1e-6)
     drawn = viewport.plan_lines(obj, scene)  # the first figure lies, the last one stands
     sizes = np.ptp(drawn.ends[~drawn.emphasised].reshape(8, -1, 3)[..., 2], axis=1) / obj.active_ragdoll.height
     assert sizes[0] < 0.3 and sizes[-1] > 0.8 and drawn.emphasised.sum() > 100

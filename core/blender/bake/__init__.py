@@ -10,11 +10,11 @@ import numpy as np
 from ... import keyframes
 from ...errors import RagdollError, named
 from ..physics import source
-from ..rig import armature, skinning
+from ..rig import armature, rig_graph, skinning
 from ..rig.action_channels import curves_of, playing, rotation_property
 from ..runtime import STATE
 from ..stack import pose_stack
-from . import action_keys, actions, controls, rig_graph, travel
+from . import action_keys, actions, controls, travel
 from .recording import NEAR, Recorder, checked_range, closed, differ, shown_pose
 
 ALL, SIMULATED, SELECTED = "ALL", "SIMULATED", "SELECTED"
@@ -49,9 +49,7 @@ class Choice:
     loop: int = 0  # the range is a cycle: over how many frames what it lacks is spread; 0: it is none
 
 
-def bake_frames(
-    obj, scene, first: int | None = None, last: int | None = None, choice: Choice = Choice()
-) -> Iterator[int]:
+def bake_frames(obj, scene, first: int | None = None, last: int | None = None, choice=Choice()) -> Iterator[int]:
     """Bake a character, yielding each frame while the scene stands at it, and again when controls are found for it.
 
     Frames come from the baked cache when it is up to date, else from a new simulation of the shot. When all are
@@ -210,9 +208,8 @@ def _acting(obj, scene, recorder: Recorder) -> slice:
             off.append(differ(plain, shown[rows], near))
         hidden.frame_set(scene.frame_current)
     if not any(off):
-        raise RagdollError(
-            f"The motion of '{obj.name}' is that of its animation in all frames: there is nothing to bake"
-        )
+        text = f"The motion of '{obj.name}' is that of its animation in all frames: there is nothing to bake"
+        raise RagdollError(text)
     return slice(off.index(True), len(off) - off[::-1].index(True))
 
 
@@ -235,17 +232,10 @@ def _carrying(obj, names: list[str], choice: Choice, frame: int) -> controls.Con
 def _is_led(obj) -> bool:
     """Whether simulated bones follow others of their rig by constraints."""
     own = (c for part in obj.active_ragdoll.parts for c in obj.pose.bones[part.bone].constraints)
-    return any(
-        target == obj
-        for constraint in own
-        if not constraint.mute and not source.is_own(constraint)
-        for target in (getattr(constraint, "target", None), *(t.target for t in getattr(constraint, "targets", ())))
-    )
+    return any(rig_graph.targets(c) for c in own if not (c.mute or source.is_own(c)))
 
 
-def _controls(
-    obj, names: list[str], limbs: str = controls.FK, exact: bool = False, frame: int = 1
-) -> controls.Controls:
+def _controls(obj, names: list[str], limbs=controls.FK, exact: bool = False, frame: int = 1) -> controls.Controls:
     """What carries the bones of those names that have bodies; of a motion stack alone, all of them."""
     simulated = [part.bone for part in obj.active_ragdoll.parts if part.bone in names] or names
     above = [[bone.name for bone in obj.data.bones[name].parent_recursive] for name in simulated]

@@ -274,21 +274,16 @@ class _Existing:
         if self.strips:
             raise RagdollError(f"'{obj.name}' plays NLA tracks: choose a new action or a layer over them")
         if self.action.library is not None:
-            raise RagdollError(
-                f"The action '{self.action.name}' of '{obj.name}' is linked: choose a new one or a layer"
-            )
+            text = f"The action '{self.action.name}' of '{obj.name}' is linked: choose a new one or a layer"
+            raise RagdollError(text)
         copy = self.action.copy()
         copy.name = f"{self.action.name} before Ragdoll Bake"
         return copy
 
     def outside(self, frames: NDArray) -> Outside:
         """On which sides of the frames this animation goes on."""
-        curves = [
-            c
-            for c in action_channels.curves_of(self.action, self.slot)
-            if len(c.keyframe_points) or len(c.sampled_points)
-        ]
-        spans = [*self.strips, *(curve.range() for curve in curves)]
+        curves = action_channels.curves_of(self.action, self.slot)
+        spans = [*self.strips, *(c.range() for c in curves if len(c.keyframe_points) or len(c.sampled_points))]
         if not spans:
             return Outside()
         first, last = min(span[0] for span in spans), max(span[1] for span in spans)
@@ -299,13 +294,10 @@ def _remove_inactive_rotations(obj, bones: Sequence[str], channels, animated: se
     """Remove keys of rotation modes that the bones are not in; they would be stale."""
     if channels is None:
         return
-    stale = {
-        action_channels.bone_path(bone, prop)
-        for bone in bones
-        if action_channels.bone_path(bone, "rotation_mode") not in animated
-        for prop in ("rotation_euler", *action_channels.ROTATION_PROPERTIES.values())
-        if prop != action_channels.rotation_property(obj.pose.bones[bone].rotation_mode)
-    }
+    path, kinds = action_channels.bone_path, {"rotation_euler", *action_channels.ROTATION_PROPERTIES.values()}
+    still = [obj.pose.bones[bone] for bone in bones if path(bone, "rotation_mode") not in animated]
+    modes = [(bone.name, action_channels.rotation_property(bone.rotation_mode)) for bone in still]
+    stale = {path(name, kind) for name, mode in modes for kind in kinds - {mode}}
     for curve in [curve for curve in channels.fcurves if curve.data_path in stale]:
         channels.fcurves.remove(curve)
 

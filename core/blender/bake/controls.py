@@ -23,9 +23,9 @@ from ... import quaternion
 from ...errors import RagdollError
 from ...skeleton import path_to_root
 from ..physics import source
+from ..rig import rig_graph
 from ..rig.action_channels import bone_path
 from ..rig.armature import pose_matrices, rigid
-from . import rig_graph
 from .ik_limbs import CARRIED, HIDDEN, NEAR, Limbs, has_solver, turns_between
 
 FK, IK, AS_KEYED = "FK", "IK", "AS_KEYED"
@@ -209,9 +209,8 @@ class Controls:
             for value in (0, 1):
                 rig_graph.switch(self.copy, path, value)
                 posed = self.evaluated().pose.bones
-                if any(
-                    c.type == "IK" and c.pole_target and not c.mute for name in bones for c in posed[name].constraints
-                ):
+                own = [c for name in bones for c in posed[name].constraints if c.type == "IK"]
+                if any(c.pole_target and not c.mute for c in own):
                     self.switches[path] = value
                     break
 

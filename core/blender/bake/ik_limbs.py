@@ -79,18 +79,11 @@ class Limbs:
 
     def _active(self) -> list:
         """(bone, constraint) of inverse kinematics that is on; evaluated bones do not outlast the next trial."""
-        posed, found = self.rig.evaluated().pose.bones, []
-        for bone in self.rig.copy.pose.bones:
-            for constraint in bone.constraints:
-                if (
-                    constraint.type == "IK"
-                    and constraint.target == self.rig.copy
-                    and constraint.subtarget in self.bones
-                ):
-                    now = posed[bone.name].constraints[constraint.name]
-                    if not now.mute and now.influence > 0.5:
-                        found.append((bone, constraint))
-        return found
+        posed, obj = self.rig.evaluated().pose.bones, self.rig.copy
+        found = [(bone, c) for bone in obj.pose.bones for c in bone.constraints if c.type == "IK" and c.target == obj]
+        found = [(*each, posed[each[0].name].constraints[each[1].name]) for each in found]
+        on = (each for each in found if not each[2].mute and each[2].influence > 0.5)
+        return [(bone, constraint) for bone, constraint, _now in on if constraint.subtarget in self.bones]
 
     def _heels(self, target: str) -> list:
         """Controls that turn a target as a whole, after None: the end's may do that."""
@@ -201,9 +194,8 @@ class Limbs:
         """The first, the middle and the last joint of a limb [3, 3] by its bodies in poses [n, 4, 4]."""
         places = self.rest[limb.chain[-1], :3, 3], self.rest[limb.chain[len(limb.chain) // 2 - 1], :3, 3]
         at = ((limb.upper, places[0]), (limb.lower, places[1]), (limb.lower, self.tails[limb.chain[0]]))
-        return np.array(
-            [(poses[row] @ np.linalg.solve(self.rest[row], np.append(place, 1.0)))[:3] for row, place in at]
-        )
+        own = [(poses[row], np.linalg.solve(self.rest[row], np.append(place, 1.0))) for row, place in at]
+        return np.array([(pose @ place)[:3] for pose, place in own])
 
     def _bend(self, limb: Limb, poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """How far the middle joint is off the line from the first to the last [3], and the line's direction."""
@@ -233,10 +225,8 @@ class Limbs:
                     matrix[:3, 3] = self.joints(limb, wanted)[1] + limb.reach * way
                     bones[limb.pole].matrix_basis = Matrix(self.basis(limb.pole, matrix, poses))
             poses = self._on_heels(self.rig.shown(), wanted)
-            left = [
-                _angle(self._bend(limb, poses)[0], aim, axis) if bent else 0.0
-                for limb, (aim, axis, bent) in zip(self.found, aims, strict=True)
-            ]
+            bends = [self._bend(limb, poses)[0] for limb in self.found]
+            left = [_angle(bend, *aim[:2]) if aim[2] else 0.0 for bend, aim in zip(bends, aims, strict=True)]
             lasts = [limb.last for limb in self.found if limb.heel is not None]
             missed = np.abs(wanted[lasts, :3, 3] - poses[lasts, :3, 3]).max(initial=0.0) / self.rig.height
             if np.abs(left).max(initial=0.0) < CLOSE and missed < EXACT:

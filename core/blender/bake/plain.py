@@ -108,11 +108,8 @@ def plain_parents(obj, root: str | None = None) -> dict:
 
 def _carried(obj) -> list:
     """Meshes that hang on a bone as a whole."""
-    return [
-        mesh
-        for mesh in bpy.data.objects
-        if mesh.type == "MESH" and mesh.parent == obj and mesh.parent_type == "BONE" and not built.is_ours(mesh)
-    ]
+    hanging = (other for other in bpy.data.objects if other.parent == obj and other.parent_type == "BONE")
+    return [other for other in hanging if other.type == "MESH" and not built.is_ours(other)]
 
 
 # ---- the copy -------------------------------------------------------------------------------------------------------

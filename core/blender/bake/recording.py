@@ -51,12 +51,11 @@ def checked_range(obj, scene, first: int | None, last: int | None) -> tuple[int,
 
 def _shown_frames(scene, first, last) -> Iterator[int]:
     stack_edits.end_previews(scene)
-    stale = any(
-        o.active_ragdoll.cache_outdated or o.active_ragdoll.layout_changed for o in shot_run.active_ragdolls(scene)
-    )
+    own = [obj.active_ragdoll for obj in shot_run.active_ragdolls(scene)]
+    stale = any(settings.cache_outdated or settings.layout_changed for settings in own)
     shot = world.shot_range(scene)
     unreadable = shot[0] < 0 <= shot[1]  # see showing.show_cached
-    if shot_run.active_ragdolls(scene) and (unreadable or stale or not world.cache_covers_shot(scene)):
+    if own and (unreadable or stale or not world.cache_covers_shot(scene)):
         yield from simulate.frames(scene)
         return
     STATE.interrupted = False

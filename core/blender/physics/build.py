@@ -15,7 +15,7 @@ from ...ragdoll import drives
 from ...ragdoll.bodies import fitting, shapes
 from ...ragdoll.drives import joint_motors, servo
 from .. import preferences, runtime
-from ..rig import armature
+from ..rig import armature, rig_graph
 from ..rig.armature import BindPose, anatomy_of, check_armature, keep_bind_pose, refuse_baked, rigid
 from ..rig.skinning import read_skin
 from ..runtime import STATE
@@ -460,7 +460,12 @@ def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
             link.use_x = link.use_y = link.use_z = False
         link.target = anchor
     copy_locally(obj, simulated + held, physics, source.CONSTRAINT_NAME)
-    built.note(collection, followers=held)
+    # Branches without a body: what a bone of theirs is to a simulated one in the source, the physics armature's bone is
+    # to the world, and the character's to its own simulated one. Blender's constraints know one such space each.
+    hanging = rig_graph.hung(obj, simulated)
+    copy_locally(physics, hanging, settings.source, source.FOLLOWER_NAME, settings.source)
+    copy_locally(obj, hanging, physics, source.FOLLOWER_NAME, obj)
+    built.note(collection, followers=[*held, *hanging])
 
 
 def _leads(constraint) -> bool:

@@ -102,10 +102,11 @@ def constrain(bone, kind: str, name: str, like=None):
     return made
 
 
-def copy_locally(owner, names, target, constraint_name: str) -> None:
+def copy_locally(owner, names, target, constraint_name: str, within=None) -> None:
     """Make bones copy the bones of the same names in another armature, relative to their parents.
 
-    Our own constraint, on the character, gets the physics blend as influence.
+    Our own constraint, on the character, gets the physics blend as influence. `within` one of both armatures places
+    count from bones of that {bone: the other}, and in the other armature from the world.
     """
     copy = None
     for name in names:
@@ -116,8 +117,12 @@ def copy_locally(owner, names, target, constraint_name: str) -> None:
         first = copy is None
         copy = constrain(owner.pose.bones[name], "COPY_TRANSFORMS", constraint_name, copy)
         copy.subtarget = name
-        if first:
+        if within is not None:
+            setattr(copy, "owner_space" if within == owner else "target_space", "CUSTOM")
+            copy.space_object, copy.space_subtarget = within, names[name]
+        elif first:
             copy.owner_space = copy.target_space = "LOCAL"
+        if first:
             if constraint_name == source.CONSTRAINT_NAME:
                 copy.influence = owner.active_ragdoll.physics_blend
             copy.target = target

@@ -37,7 +37,7 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
             if obj not in shared:  # a duplicate's bodies belong to another character, and so do their edits
                 body_objects.collect_edits(obj)
                 body_objects.end_editing(obj)
-            source.remove_constraints(obj, source.CONSTRAINT_NAME)
+            source.remove_constraints(obj, source.CONSTRAINT_NAME, source.FOLLOWER_NAME)
             for bone in obj.pose.bones if obj.pose else ():
                 bone.active_ragdoll.simulate = False
         outer = [obj.active_ragdoll.collection for obj in objects if obj not in shared]

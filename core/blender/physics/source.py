@@ -16,8 +16,9 @@ from ..settings import declare
 from . import built
 
 CONSTRAINT_NAME = "Active Ragdoll"  # our one constraint on each simulated bone of the character
-FOLLOWER_NAME = "Active Ragdoll Follower"  # on the physics armature: the source's local animation
+FOLLOWER_NAME = "Active Ragdoll Follower"  # of the source: its local animation, or (`within`) that of other branches
 TARGET_NAME = "Active Ragdoll Target"  # copies the target armature, which the motion stack poses
+ON_CHARACTERS = CONSTRAINT_NAME, FOLLOWER_NAME, TARGET_NAME
 PLACE_NAME = "Active Ragdoll Place"  # on objects whose own motion the character has; on bones that follow positions
 OF_PHYSICS = CONSTRAINT_NAME, PLACE_NAME  # what of a bone is muted where there is no physics
 LINK_NAME = "Active Ragdoll Link"  # on the physics armature: keeps anchors and bones in evaluation order
@@ -63,7 +64,7 @@ def scene_of(obj):
 
 def is_own(constraint) -> bool:
     """Whether a constraint of a character's bone is ours: a user's may have the same name."""
-    if constraint.name not in (CONSTRAINT_NAME, TARGET_NAME) or constraint.type != "COPY_TRANSFORMS":
+    if constraint.name not in ON_CHARACTERS or constraint.type != "COPY_TRANSFORMS":
         return False
     return constraint.target is None or built.is_ours(constraint.target)
 
@@ -71,7 +72,7 @@ def is_own(constraint) -> bool:
 def refuse_names(obj) -> None:
     """Raise RagdollError where a constraint of the user's has the name that ours would need."""
     for bone in obj.pose.bones:
-        for name in (CONSTRAINT_NAME, TARGET_NAME):
+        for name in ON_CHARACTERS:
             if name in bone.constraints and not is_own(bone.constraints[name]):
                 raise RagdollError(f"Bone '{bone.name}' of '{obj.name}' has a constraint named '{name}': rename it")
 
@@ -81,10 +82,10 @@ def own_constraints(obj) -> list[tuple]:
     return [(bone, constraint) for bone in obj.pose.bones for constraint in bone.constraints if is_own(constraint)]
 
 
-def remove_constraints(obj, name: str) -> None:
-    """Remove our constraints of a name from a character's bones."""
+def remove_constraints(obj, *names: str) -> None:
+    """Remove our constraints of some names from a character's bones."""
     for bone, constraint in own_constraints(obj):
-        if constraint.name != name:
+        if constraint.name not in names:
             continue
         if obj.override_library is None or not constraint.is_override_data:
             bone.constraints.remove(constraint)
@@ -165,6 +166,7 @@ def refresh(obj) -> None:
     for bone in physics.pose.bones if physics is not None else ():
         if (constraint := bone.constraints.get(FOLLOWER_NAME)) is not None:
             constraint.target = settings.source
+            constraint.space_object = settings.source if constraint.space_object else None
     drop(old)
     STATE.stamps[obj.name] = Stamp(settings.source.name, signature(obj), _edits_of(obj)[0], True)
 

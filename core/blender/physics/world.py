@@ -57,9 +57,7 @@ def ensure(scene) -> list[str]:
     elif not own.cache_saved:  # told once, with the scene's first ragdoll
         needed = diagnosis.needed_substeps(scene_fps(scene), world.time_scale)
         if world.substeps_per_frame < needed or world.solver_iterations < diagnosis.FEWEST_ITERATIONS:
-            made.append(
-                "the rigid body world has few steps or iterations: Diagnose can raise them, so that limits hold"
-            )
+            made += ["the rigid body world has few steps or iterations: Diagnose can raise them, so that limits hold"]
     created = [attribute for attribute in COLLECTIONS if getattr(world, attribute) is None]
     for attribute in created:
         setattr(world, attribute, bpy.data.collections.new(COLLECTIONS[attribute]))

@@ -70,7 +70,7 @@ class RigRest:
 
 
 def sample_action(
-    action: bpy.types.Action, obj: bpy.types.Object, *, slot=None, frames=None, fps: float | None = None, cycle=False
+    action, obj: bpy.types.Object, *, slot=None, frames=None, fps: float | None = None, cycle=False
 ) -> Clip:
     """Sample an action on an armature's bones, by their names.
 

@@ -8,7 +8,7 @@ import bpy
 import numpy as np
 
 from ...errors import RagdollError
-from . import action_channels
+from . import action_channels, rig_graph
 
 # Metres a unit in the wild: metre, decimetre, the CMU database's 0.45 inch, inch, centimetre. The one is
 # taken that makes the farthest joint come nearest to 1 m from the root, as an adult's does.
@@ -136,11 +136,8 @@ def enable(module: str, *, required: bool = True) -> None:
 
 def _animates(action: bpy.types.Action, armature: bpy.types.Object) -> bool:
     slots = action.slots if action_channels.has_slots() else (None,)
-    return any(
-        curve.data_path.startswith("pose.bones[") and curve.data_path.split('"')[1] in armature.data.bones
-        for slot in slots
-        for curve in action_channels.curves_of(action, slot)
-    )
+    curves = (curve for slot in slots for curve in action_channels.curves_of(action, slot))
+    return any(name in armature.data.bones for curve in curves for name in rig_graph.bones_in(curve.data_path))
 
 
 _READERS = {

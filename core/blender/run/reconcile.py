@@ -114,6 +114,7 @@ def _mend_character(obj) -> None:
         settings.source = next(left, None)
     for owner, name, meant in (
         (obj, source.CONSTRAINT_NAME, physics),
+        (obj, source.FOLLOWER_NAME, physics),
         (obj, source.TARGET_NAME, target),
         (physics, source.TARGET_NAME, target),
         (physics, source.FOLLOWER_NAME, settings.source),

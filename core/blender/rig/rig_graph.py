@@ -1,0 +1,104 @@
+"""What the bones of a rig hang on, and the properties that switch its constraints."""
+
+import re
+
+import bpy
+
+COPYING = {"COPY_TRANSFORMS", "COPY_ROTATION", "COPY_LOCATION", "ARMATURE"}  # constraints
+
+
+def sources(obj, bent: bool = True) -> dict:
+    """{bone: the bones that it hangs on by its parent, constraints and drivers, and where `bent` by what bends it}."""
+    found = {}
+    for bone in obj.pose.bones:
+        handles = [bone.bone.bbone_custom_handle_start, bone.bone.bbone_custom_handle_end] if bent else []
+        found[bone.name] = {other.name for other in (bone.parent, *handles) if other}
+    for bone in obj.pose.bones:
+        for constraint in bone.constraints:
+            names = targets(constraint)
+            found[bone.name] |= names
+            if constraint.type == "IK":
+                for member in [bone, *bone.parent_recursive][: constraint.chain_count or None]:
+                    found[member.name] |= names | {bone.name}
+    drivers = [d for data in (obj, obj.data) if data.animation_data for d in data.animation_data.drivers]
+    for driver in drivers:
+        read = [t for v in driver.driver.variables for t in v.targets if t.id in (obj, obj.data)]
+        names = {name for t in read for name in (t.bone_target, *bones_in(t.data_path))} & found.keys()
+        for driven in found.keys() & bones_in(driver.data_path):
+            found[driven] |= names
+    return found
+
+
+def leading(sources: dict, names) -> dict:
+    """The bones that those of some names hang on, themselves included: an ordered set."""
+    found, waiting = {}, list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = True
+            waiting.extend(sources[name])
+    return found
+
+
+def hung(obj, simulated: list) -> dict:
+    """{bone: the one that it has to move with}: where branches of deforming bones meet those that lead simulated ones.
+
+    Such a branch, as a face, hangs on a bone that a simulated one, or one below it, copies; none of these hangs on it.
+    """
+    bones, of, copied = obj.pose.bones, sources(obj, bent=False), {name: name for name in simulated}
+    for bone in bones:  # a child comes after its parent
+        if bone.parent and bone.parent.name in copied:
+            copied[bone.name] = bone.name
+    led, nearest = leading(of, copied), {}
+    while copied:  # step by step from all of them at once: a bone belongs to the nearest
+        nearest |= copied
+        found = [(own, targets(c)) for n, own in copied.items() for c in bones[n].constraints if c.type in COPYING]
+        copied = {next(iter(aims)): own for own, aims in found if len(aims) == 1 and aims.isdisjoint(nearest)}
+    found = {}
+    for bone in (bones[name] for name in leading(of, (b.name for b in bones if b.bone.use_deform)) if name not in led):
+        around = [bone.parent, *(bones[name] for c in bone.constraints for name in sorted(targets(c)))]
+        above = [each for first in around if first and first.name in led for each in (first, *first.parent_recursive)]
+        if own := next((nearest[each.name] for each in above if each.name in nearest), None):
+            found[bone.name] = own
+    return found
+
+
+def targets(constraint) -> set:
+    """The bones of its own armature at which a constraint aims."""
+    own = [(constraint, "pole_"), *((each, "") for each in (constraint, *getattr(constraint, "targets", ())))]
+    aims = [getattr(c, f"{of}subtarget", "") for c, of in own if getattr(c, f"{of}target", None) == constraint.id_data]
+    return {name for name in aims if name in constraint.id_data.pose.bones}
+
+
+def bones_in(path: str) -> list[str]:
+    """Names of the bones in a data path."""
+    return [bpy.utils.unescape_identifier(name) for name in re.findall(r'bones\["((?:[^"\\]|\\.)*)"\]', path)]
+
+
+def switch_paths(obj, candidates: dict) -> dict:
+    """{data path of a property that switches constraints: the bones with these} among some bones."""
+    found = {}
+    for driver in obj.animation_data.drivers if obj.animation_data else ():
+        bone = next(iter(bones_in(driver.data_path)), None)
+        if bone not in candidates or not re.search(r"\.constraints\[.*\]\.(influence|mute)$", driver.data_path):
+            continue
+        read = (variable.targets[0] for variable in driver.driver.variables if variable.type == "SINGLE_PROP")
+        for path in (target.data_path for target in read if target.id == obj):
+            if isinstance(_value(obj, path), bool | int | float):
+                found.setdefault(path, set()).add(bone)
+    return found
+
+
+def _value(obj, path: str):
+    try:
+        return obj.path_resolve(path)
+    except ValueError:
+        return None
+
+
+def switch(obj, path: str, value) -> None:
+    """Set a custom property by its path."""
+    owner, _, name = path.rpartition('["')
+    holder, name = obj.path_resolve(owner) if owner else obj, name.removesuffix('"]')
+    holder[name] = type(holder[name])(value)
+    obj.update_tag()
