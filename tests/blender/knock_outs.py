@@ -1,5 +1,7 @@
 """Characters that are knocked out and come back, for the tests of recovery."""
 
+import itertools
+
 import numpy as np
 from mathutils import Matrix
 
@@ -63,10 +65,7 @@ def run(scene, obj):
 
 def course(states):
     """States one after the other; a limp body may come to a halt and slide on."""
-    found = []
-    for frame in sorted(states):
-        if not found or found[-1] != states[frame]:
-            found.append(states[frame])
+    found = [state for state, _frames in itertools.groupby(states[frame] for frame in sorted(states))]
     while "SETTLING" in found and found[found.index("SETTLING") + 1 : found.index("SETTLING") + 2] == ["LIMP"]:
         del found[found.index("SETTLING") : found.index("SETTLING") + 2]
     return found

@@ -108,11 +108,9 @@ def test_a_blend_takes_as_long_as_people_do_unless_an_action_is_carried_over_fro
     assert knock_outs.course(states) == knock_outs.COURSE
     up, done = knock_outs.first(states, "RECOVERING"), knock_outs.first(states, "BLENDING")
     if way == "CARRIED":
-        alike = []
-        for own, _deltas, places in (placed(obj, targets[up + 29]), placed(other, there)):
-            ways = np.diff(places[own.limbs[:, :3]], axis=1).reshape(8, 3)
-            alike.append(biped.unit(ways) @ biped.unit(ways).T)
-        assert np.abs(alike[0] - alike[1]).max() < 0.08
+        both = (placed(obj, targets[up + 29]), placed(other, there))
+        ways = (biped.unit(np.diff(at[own.limbs[:, :3]], axis=1).reshape(8, 3)) for own, _deltas, at in both)
+        assert np.ptp([way @ way.T for way in ways], axis=0).max() < 0.08
         return
     for poses in (targets, shown):
         way = np.array([shown[up], *(poses[frame] for frame in range(up + 1, done + 1))])

@@ -82,6 +82,7 @@ def shot(tmp_path_factory):
     folder = tmp_path_factory.mktemp("override")
     library(str(folder / "library.blend"))
     scene, obj = overridden(str(folder / "library.blend"))
+    rigs.box(scene, "floor", (20.0, 20.0, 0.1), (0.0, 0.0, -0.05), passive=True)
     own = obj.active_ragdoll
     own.recovery.enabled, own.hits[0].frame, own.translation_weight = True, 13, 0.4
     for frame, phase in ((4, "LIMP"), (9, "RECOVERING")):

@@ -1,5 +1,7 @@
 """Several view layers of a scene: the simulation is the same, bit for bit, whichever of them are shown or evaluated."""
 
+import functools
+
 import bpy
 import numpy as np
 import pytest
@@ -72,25 +74,18 @@ def _baked(scene, obj) -> np.ndarray:
     return np.array(rigs.step(scene, range(scene.frame_start, scene.frame_end + 1), lambda: _shown(scene, obj)))
 
 
-@pytest.fixture(scope="module")
-def expected():
+@functools.cache
+def expected(first: int) -> tuple:
     """Of a scene with one view layer, by first frame."""
-    found = {}
-
-    def of(first: int) -> tuple:
-        if first not in found:
-            scene, obj = _character(first, lambda scene: None)
-            found[first] = _live(scene, obj, first), _simulated(scene, obj), _baked(scene, obj)
-        return found[first]
-
-    return of
+    scene, obj = _character(first, lambda scene: None)
+    return _live(scene, obj, first), _simulated(scene, obj), _baked(scene, obj)
 
 
 @pytest.mark.parametrize(
     ("layers", "first"),
     ((_second_in_the_window, 1), (_last_of_three_in_the_window, 1), (_window_elsewhere, 1), (_second_unseen, -5)),
 )
-def test_live_simulated_and_baked_as_with_one(expected, layers, first):
+def test_live_simulated_and_baked_as_with_one(layers, first):
     """The warm-up of a shot from frame 1 passes frame 0, which Blender does not find in its cache."""
     wanted = expected(first)
     scene, obj = _character(first, layers)
@@ -126,7 +121,7 @@ def test_all_layers_show_the_physics():
 
 
 @pytest.mark.parametrize(("layers", "at"), ((_second_unseen, (5,)), (_all_can_step, range(1, LENGTH + 2))))
-def test_another_layer_is_shown_in_mid_shot_or_evaluated_first(expected, layers, at):
+def test_another_layer_is_shown_in_mid_shot_or_evaluated_first(layers, at):
     """As by playback in a window of its own: the frame changes there, and the other follows."""
     wanted, (scene, obj) = expected(1)[0], _character(1, layers)
 
@@ -140,7 +135,7 @@ def test_another_layer_is_shown_in_mid_shot_or_evaluated_first(expected, layers,
 
 
 @pytest.mark.parametrize("change", ("removed", "renamed"))
-def test_the_layer_that_steps_is_lost(expected, change):
+def test_the_layer_that_steps_is_lost(change):
     if change == "removed" and world.IS_42:
         pytest.skip("Blender 4.2 frees the joints of the layer, which bodies look at when the world is made anew")
     scene, obj = _character(1, _second_in_the_window)
@@ -156,7 +151,7 @@ def test_the_layer_that_steps_is_lost(expected, change):
     assert np.array_equal(_live(scene, obj, 1), expected(1)[0])
 
 
-def test_a_character_that_a_layer_leaves_out(expected):
+def test_a_character_that_a_layer_leaves_out():
     scene, obj = _character(1, _all_can_step)
     for child in scene.view_layers["Second"].layer_collection.children:
         child.exclude = True
