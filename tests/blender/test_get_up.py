@@ -89,7 +89,7 @@ def test_a_plan_is_shown_again_when_scrubbed_and_from_its_record():
     moved.key, moved.part, moved.offset = key, effects.PARTS[part][0], (0.04, 0.0, 0.0)
     knock_outs.run(scene, obj)
     found = viewport.way_point_below(obj, scene, above + moved.offset[:], down)
-    assert found[:2] == (key, part) and np.abs(found[2] - stood - moved.offset).max() < 0.003
+    assert found[1] == part and np.abs(found[2] - stood - moved.offset).max() < 0.003  # it stands so in two postures
 
 
 @pytest.mark.parametrize("way", ("BLEND", "ACTIONS", "CARRIED"))
