@@ -106,7 +106,8 @@ def sample_action(
 
 
 def scene_fps(scene: bpy.types.Scene) -> float:
-    return scene.render.fps / scene.render.fps_base
+    render = scene.render
+    return render.fps / render.fps_base
 
 
 def object_matrices(action: bpy.types.Action, obj: bpy.types.Object, frames: NDArray, slot=None) -> NDArray:
