@@ -102,6 +102,7 @@ def strays(own, made, deltas, places, surface, floor, fps: float) -> dict:
     upper, middle, end = (places[:, own.limbs[:, i]] for i in range(3))
     bend = np.cross(middle - upper, end - middle) / (own.upper * own.lower)[:, None]
     back = -np.sum(bend * quaternion.rotate(deltas[:, own.limbs[:, 0]], own.hinges[:, 0]), axis=-1)
+    back -= back[-1].clip(0.0)  # the animation's own, as of a horse's knees
     times = np.arange(len(places)) / fps
     stands = (times > made.times[1]) & (times < made.times[-2])  # until it steps into the animation's stance
     return {
