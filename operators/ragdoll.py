@@ -22,6 +22,8 @@ REMEDIES = (
     (diagnosis.DROPS_FRAMES, "Play Every Frame", "Let playback show every frame, however long it takes"),
     (diagnosis.REMAPPED, "Set to the Same", "Let each frame stand at its own time"),
     (diagnosis.OUTSIDE, "Fit Anew", "Forget what was edited of these bodies, and build anew"),
+    (diagnosis.MASS_RATIO, "Automatic Masses", "Forget the own masses of these bodies, and build anew"),
+    (diagnosis.NO_WAY_UP, "Let It Blend", "Have it get up by a blend, without hands and feet"),
     (diagnosis.TIME_SCALE, "Set to 1", "Let the bodies move at the animation's speed"),
     (diagnosis.TINY, "Merge", "Let tiny bodies ride on their parents' bodies, and build anew"),
     (diagnosis.SUBSTEPS, "Steps", "Raise the world's steps and the solver's iterations to what limits need"),

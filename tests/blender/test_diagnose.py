@@ -110,6 +110,7 @@ BROKEN = {
     diagnosis.OUTDATED: lambda obj, _scene: setattr(obj.pose.bones["head"].active_ragdoll, "friction", 0.9),
     diagnosis.FIRST_POSE: lambda obj, _scene: setattr(obj.pose.bones["forearm.L"], "rotation_quaternion", BENT),
     diagnosis.OVERLAP: _overlapping,
+    diagnosis.MASS_RATIO: lambda obj, _scene: setattr(rigs.part(obj, "foot.L").body.rigid_body, "mass", 300.0),
     diagnosis.TINY: _tiny,
     diagnosis.JOINT_MOVED: _joint_moved,
     diagnosis.REFUSED: lambda obj, scene: scene.rigidbody_world.collection.objects.unlink(rigs.part(obj, "head").body),
