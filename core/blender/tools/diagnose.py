@@ -42,6 +42,7 @@ def identity(obj) -> tuple:
 QUICK = (
     *(diagnosis.WORLD_DISABLED, diagnosis.DISABLED, diagnosis.OUTDATED, diagnosis.MASS_RATIO, diagnosis.SUBSTEPS),
     *(diagnosis.ITERATIONS, diagnosis.SCALE, diagnosis.TIME_SCALE, diagnosis.GRAVITY_WEIGHT, diagnosis.DROPS_FRAMES),
+    diagnosis.LEFT_OVER,
 )
 
 
