@@ -153,7 +153,6 @@ def menu(listed: Callable) -> Callable:
 
 
 def settings(holds: type, name=None, **more):
-    """A group of settings."""
     return _declare("PointerProperty", name, type=holds, holds=holds, **more)
 
 

@@ -313,7 +313,6 @@ class Report:
     widened: bool = False
 
     def text(self) -> str:
-        """One line for messages."""
         if not self.found:
             return f"No bone exceeds its limits in frames {self.first} to {self.last}"
         worst = self.found[0]

@@ -221,7 +221,6 @@ class Layers(FromSettings, LayerStack):
         return lambda frame: clip.at(clip.clip_time(frame.seconds, start=start, speed=speed, mode=mode))
 
     def read(self, reader, _pose) -> LayerInputs:
-        """The inputs of the layers at the coming frame."""
         live = [reader.settings.layers[place] for place in self._places]
         several = {
             place: [item.weight for item in layer.poses]

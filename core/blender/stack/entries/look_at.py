@@ -151,10 +151,8 @@ class Step(ItemStep):
         weight, _left = weight_at(reader.seconds, events_of(own, reader.seconds_per_frame), now.weight)
         if weight <= 0.0:
             return None
-        if own.target_type == "POINT":
-            target = now.target_point[:]
-        else:
-            target = reader.point(self.name, own.target, own.target_bone)
+        at_point = own.target_type == "POINT"
+        target = now.target_point[:] if at_point else reader.point(self.name, own.target, own.target_bone)
         return Inputs(weight=weight, world=reader.world, target=point_to_model(target, reader.world))
 
 

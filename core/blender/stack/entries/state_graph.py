@@ -133,7 +133,6 @@ class StateGraph(FromSettings, GraphPlayer):
         return None
 
     def read(self, reader, _pose) -> GraphInputs:
-        """The inputs of the graph at the coming frame."""
         live, contacts = reader.settings.graph, self._contacts
         given = {} if contacts is None else readings(self._obj, contacts, reader.scene, reader.frame)
         parameters = {}
