@@ -238,8 +238,9 @@ class ACTIVE_RAGDOLL_OT_rename_preset(OnOwnPreset, bpy.types.Operator):
     name: text("New Name", "The preset's name in the menu")
 
     def act(self, _context, _obj):
-        profiles.rename_own(self.preset, self.name)
-        return f"Preset '{self.preset}' is '{self.name}' now"
+        old = self.preset  # the menu's items are others afterwards
+        profiles.rename_own(old, self.name)
+        return f"Preset '{old}' is '{self.name}' now"
 
 
 class ACTIVE_RAGDOLL_OT_remove_preset(OnOwnPreset, bpy.types.Operator):
@@ -248,5 +249,6 @@ class ACTIVE_RAGDOLL_OT_remove_preset(OnOwnPreset, bpy.types.Operator):
     preset: choice("Preset", _own)
 
     def act(self, _context, _obj):
-        profiles.remove_own(self.preset)
-        return f"Preset '{self.preset}' removed"
+        gone = self.preset
+        profiles.remove_own(gone)
+        return f"Preset '{gone}' removed"
