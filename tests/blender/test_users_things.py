@@ -142,11 +142,7 @@ def _joined(scene, obj):
     bpy.ops.object.join()
 
 
-def _without_its_collection(scene, obj):
-    bpy.data.collections.remove(obj.active_ragdoll.collection)
-
-
-@pytest.mark.parametrize("edit", (_joined, _without_its_collection))
+@pytest.mark.parametrize("edit", (_joined, lambda _s, obj: bpy.data.collections.remove(obj.active_ragdoll.collection)))
 def test_nothing_stays_of_a_ragdoll_that_was_taken_apart(fresh_scene, edit):
     obj = _character(fresh_scene)
     list(simulate.frames(fresh_scene))
