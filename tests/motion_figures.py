@@ -82,10 +82,7 @@ def figures(own, deltas, places, fps: float, gravity: float = 9.81) -> dict:
 
 def beyond(found: dict) -> dict:
     """Those of some figures that are out of their bounds."""
-    return {
-        name: value for name, value in found.items()
-        if (value < BOUNDS[name] if name == "seconds" else value > BOUNDS[name])
-    }  # fmt: skip
+    return {n: v for n, v in found.items() if (v < BOUNDS[n] if n == "seconds" else v > BOUNDS[n])}
 
 
 def most_slide(made, values, fps: float) -> float:
