@@ -12,7 +12,7 @@ from ...rig import armature, clips
 from ...rig.armature import anatomy_of
 from ...runtime import STATE
 from ...settings import declare, lists
-from ...settings.declare import STACK, STACK_VALUE, block, choice, flag, items, number, row, share, text, vector
+from ...settings.declare import STACK, STACK_VALUE, block, choice, flag, items, number, share, text, vector
 from .. import world_reader
 from . import ItemList, ItemStep, ListKind
 from .bone_transforms import feet_held
@@ -129,7 +129,6 @@ class ActiveRagdollLookAt(bpy.types.PropertyGroup):
         math.radians(15.0), subtype="ANGLE", min=0.0, max=math.pi / 2.0, needs=STACK)
     marks_reference: feet_held()
     entries: items(ActiveRagdollLookAtEntry, "active_entry", needs=STACK)
-    active_entry: row()
     events: items(ActiveRagdollWeightEvent)
 
 # fmt: on
