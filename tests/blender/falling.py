@@ -113,9 +113,7 @@ def fall(
     obj, scene = rig.obj, rig.scene
     tall = [np.ptp(pose[:, 2, 3]) for pose in rigs.shown(scene, obj, (rig.last, rig.first)).values()]
     if min(tall) < 0.6 * max(tall):  # its clip is itself a fall
-        obj.animation_data.action = None
-        for bone in obj.pose.bones:
-            bone.matrix_basis.identity()
+        still(obj)
     hit, last = rig.first + HIT, rig.first + frames
     group = {"tone": tone, "reflexes": reflexes, "rest_time": 1e3} | settings
     knock_outs.prepare(scene, obj, rig.first, last, {hit: "LIMP"}, bones, **group)
@@ -125,7 +123,7 @@ def fall(
     parts = obj.active_ragdoll.parts
     names, height = [part.bone for part in parts], obj.active_ragdoll.height
     roles = [obj.pose.bones[bone].active_ragdoll.role for bone in names]
-    chest = max((i for i, role in enumerate(roles) if role in TRUNK), key=lambda i: (TRUNK.index(roles[i]), i))
+    chest = names.index(chest_of(obj))
     heads, tails = _places(obj)
     own = axes.character_axes(anatomy_of(obj), heads, tails - heads)
     world = np.array(obj.matrix_world)
@@ -158,6 +156,20 @@ def fall(
     made = Fall(roles, parents, bind, (low - floor) / height, bodies, height, shown, obj)
     made.up = world[:3, :3] @ own.up / np.linalg.norm(world[:3, :3] @ own.up)
     return made
+
+
+def still(obj) -> None:
+    """Have a character stand in bind pose."""
+    if obj.animation_data is not None:
+        obj.animation_data.action = None
+    for bone in obj.pose.bones:
+        bone.matrix_basis.identity()
+
+
+def chest_of(obj) -> str:
+    """The bone of its uppermost body of the trunk."""
+    named = [(obj.pose.bones[part.bone].active_ragdoll.role, i) for i, part in enumerate(obj.active_ragdoll.parts)]
+    return obj.active_ragdoll.parts[max((TRUNK.index(role), i) for role, i in named if role in TRUNK)[1]].bone
 
 
 def lay(scene, ground: str, place, size: float) -> None:
