@@ -226,7 +226,6 @@ class OnOwnPreset(PresetDialog):
 
     @classmethod
     def why_not(cls, context):
-        """There has to be one."""
         return "" if _own() else "There is no preset of your own"
 
 

@@ -52,8 +52,7 @@ def draw_notice(layout, context, finding, lines: int = 0, others: int = 0) -> No
     """A finding with its remedy as a button; with `lines` in a room that is always the same."""
     layout.alert = finding.severity == "ERROR"
     said = (finding.text,) if finding.operator or not finding.remedy else (finding.text, finding.remedy)
-    text = ". ".join(map(translated, said))
-    paragraph(layout, context, text, ICONS[finding.severity], lines)
+    paragraph(layout, context, ". ".join(map(translated, said)), ICONS[finding.severity], lines)
     row = layout.row()
     if finding.operator:
         press(row, finding.operator, finding.arguments, text=translated(finding.button))
@@ -178,8 +177,7 @@ class ACTIVE_RAGDOLL_PT_limits(Part, bpy.types.Panel, parent="setup"):
             return
         paragraph(column, context, report.text(), "INFO")
         for found in report.found[:LISTED]:
-            text = f": {math.degrees(found.worst):.1f}\u00b0 at {found.worst_frame}"
-            draw_bone_name(column, obj, found.bone, text)
+            draw_bone_name(column, obj, found.bone, f": {math.degrees(found.worst):.1f}\u00b0 at {found.worst_frame}")
         if report.found and not report.widened:
             column.operator("active_ragdoll.check_limits", text="Widen to Fit", icon="FULLSCREEN_ENTER").widen = True
 

@@ -308,7 +308,6 @@ class Report:
     widened: bool = False
 
     def text(self) -> str:
-        """One line for messages."""
         if not self.found:
             return f"No bone exceeds its limits in frames {self.first} to {self.last}"
         worst = self.found[0]
