@@ -10,9 +10,9 @@ from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import effects
-from active_ragdoll.core.blender.stack.entries.balance import Balance
 from active_ragdoll.core.motion import balance
 from own_characters import or_own
+from pushing import balance_of
 
 HIT = 8  # frame of the push, after the first
 
@@ -39,13 +39,6 @@ def push(scene, obj, speed, way):
     bone = next(part.bone for part in settings.parts if obj.pose.bones[part.bone].active_ragdoll.role == "PELVIS")
     impulse = speed * np.sqrt(settings.height / 1.8) * rigs.masses(obj).sum() * np.array(way, dtype=float)
     effects.add_hit(obj, scene, bone, scene.frame_start + HIT, tuple(impulse))
-
-
-def balance_of(obj, frame):
-    """(step, its state) at a frame."""
-    stack = STATE.motions[obj.name]
-    states = stack.states.get(frame, (None,) * len(stack.entries))
-    return next(pair for pair in zip(stack.entries, states, strict=True) if isinstance(pair[0], Balance))
 
 
 def run(scene, obj):
