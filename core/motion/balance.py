@@ -36,7 +36,7 @@ YIELDS = 0.25  # of a radian of the pendulum: how long a push takes from where i
 LATENCY, STEP, GATHER = 0.10, 0.32, 0.5  # [s] until a push is answered; of steps out of standing: to catch it, after it
 # By how much a gait is hurried; its share after a push from behind; until when, and until it is not any more [s]
 HURRIED, FORWARDS, UNTIL, EASED = 0.5, 0.5, 1.0, 0.33
-LANDS, QUICKEST_GAIT = 0.45, 1.8  # [s] until a foot lands: a slower gait hurries the more, at most so many times
+LANDS, QUICKEST_GAIT = 0.45, 1.6  # [s] until a foot lands: a slower gait hurries the more, at most so many times
 _GAIN, _BEYOND = 0.6, 0.05  # of the pressure behind the capture point; how much further than it a foot lands
 _NEAR, _GATHER, _CALM = 0.02, 0.04, 0.05  # [m] at 1.8 m: no step, feet side by side, at rest
 CATCH, SETTLE = "CATCH", "SETTLE"  # a push; to stand side by side, or at home
@@ -244,7 +244,7 @@ def pace(body: Body, state: State) -> float:
     """How fast the gait runs now: hurried after a push from ahead or aside, a little slow when it has to wait."""
     now = state.clock / body.time
     if state.hurries and now < UNTIL + EASED:
-        rise, fall = (now - LATENCY) / 0.24, (UNTIL + EASED - now) / EASED
+        rise, fall = (now - LATENCY) / 0.12, (UNTIL + EASED - now) / EASED
         return 1.0 + state.hurries * clamped(min(rise, fall), 0.0, 1.0)
     return 1.0 - min(0.15, state.ahead) if state.is_calm(body) else 1.0
 

@@ -83,13 +83,19 @@ def _made(name: str) -> tuple:
             curve.modifiers.new("CYCLES").mode_after = "REPEAT_OFFSET"
         if name not in WALKS:
             falling.still(obj)
-    knock_outs.prepare(scene, obj, 1, LAST + LONGER, {-1000: "LIMP"})
-    rigs.select(obj, obj.name)
-    bpy.ops.active_ragdoll.setup_balance()
-    plain, _states, step = _poses(obj, LAST + LONGER)
+    prepare(scene, obj, 1, LAST + LONGER)
+    plain, states, step = _poses(obj, LAST + LONGER)
+    assert not any(states.values()), "nothing pushes it, and it moves"
     legs, bones = [[step.rig.name(bone) for bone in leg.bones] for leg in step.figure.legs], obj.data.bones
     legs = [[*leg, *([toe.name for toe in bones[leg[-1]].children[:1]] or leg[-1:])] for leg in legs]
     return obj, falling.chest_of(obj), [[bones.find(bone) for bone in leg[:1] + leg[-3:]] for leg in legs], plain
+
+
+def prepare(scene, obj, first: int, last: int) -> None:
+    """A character with a ragdoll, a floor and balance."""
+    knock_outs.prepare(scene, obj, first, last, events={-1000: "LIMP"})
+    rigs.select(obj, obj.name)
+    assert bpy.ops.active_ragdoll.setup_balance() == {"FINISHED"}
 
 
 def balance_of(obj, frame: int) -> tuple:
