@@ -19,12 +19,10 @@ bounds, the mean distance of knees, hips, elbows and shoulders from the plan in 
 accelerations of these against the plan's own (root of the mean square).
 Aims: every plan within the bounds, 2 % of the height, 1.3 times the accelerations.
 
-pushes: three walks, and others that stand (--pushed ...), in twelve directions [deg to the left] at five moments, so
-many of each; N s of a man of 70 kg. Steps, the largest slide of a foot that stands beyond the walk's own [mm a frame],
-the hip's largest acceleration [m/s^2], how near the legs come to each other, and do without the push [cm], or the time
-until it is knocked out [s]; whether it is over at the end.
-Aims: 60 forwards, 50 backwards, 45 aside (an ellipse), 25 standing are caught; 2 mm; 8 m/s^2; legs no nearer than 5 cm
-or the walk's own; others fall within 0.6 s.
+pushes: walks, and others that stand (--pushed ...); [deg to the left], N s of a man of 70 kg. Steps, the largest slide
+of a foot that stands beyond the walk's own [mm a frame], the hip's largest acceleration [m/s^2], how near the legs come
+to each other, also without the push [cm], the time until it is knocked out [s], whether it is over at the end.
+Aims: 60 forwards, 50 backwards, 45 aside (an ellipse), 25 standing are caught; 2 mm; 8 m/s^2; 5 cm; 0.6 s.
 """
 
 import itertools
@@ -88,9 +86,8 @@ def _told(aims: dict) -> bool:
 
 def pushes(chosen) -> tuple[dict, bool]:
     """A sample of pushes of every figure."""
-    ways = list(itertools.product(pushing.WAYS, pushing.MOMENTS, pushing.SIZES))
-    drawn = random.Random(chosen.seed)
-    found = [pushing.pushed(name, *case) for name in chosen.pushed for case in drawn.sample(ways, chosen.sample or 24)]
+    ways, draw = [*itertools.product(pushing.WAYS, pushing.MOMENTS, pushing.SIZES)], random.Random(chosen.seed).sample
+    found = [pushing.pushed(name, *case) for name in chosen.pushed for case in draw(ways, chosen.sample or 24)]
     _characters.print_table("pushes", tuple(found[0]), [list(one.values()) for one in found])
     weak = [one for one in found if pushing.is_caught(one["figure"], one["to"], one["N s"])]
     caught, fell = ([one for one in found if bool(one["fell after"]) == fallen] for fallen in (False, True))

@@ -30,15 +30,15 @@ def is_caught(name: str, way: int, size: float) -> bool:
 def pushed(name: str, way: int, moment: int, size: float) -> dict:
     """One push [N s], over a tenth of a second, so many frames after the first."""
     obj, bone, legs, plain = _made(name)
-    scene, frame, hips = bpy.context.scene, FIRST + moment, [leg[0] for leg in legs]
+    frame, hips = FIRST + moment, [leg[0] for leg in legs]
     tall, across = obj.active_ragdoll.height / 1.8, np.subtract(*plain[frame][hips, :2, 3])
     turn = np.angle(complex(*across)) - 0.5 * np.pi + np.radians(way)
     strength = size * rigs.masses(obj).sum() / 70.0 * np.sqrt(tall) * np.array((np.cos(turn), np.sin(turn), 0.0))
     obj.active_ragdoll.hits.clear()
-    effects.add_hit(obj, scene, bone, frame, strength, duration=0.1)
+    effects.add_hit(obj, bpy.context.scene, bone, frame, strength, duration=0.1)
     poses, states, step = _poses(obj, LAST)
     figures = {"figure": name, "to": way, "at": frame, "N s": size, "steps": 0, "slide": 0.0, "hip": 0.0}
-    figures |= {"apart": np.inf, "own apart": np.inf, "fell after": 0.0, "over": True}
+    figures |= dict.fromkeys(("apart", "own apart"), np.inf) | {"fell after": 0.0, "over": True}
     if len(poses) < LAST:
         return figures | {"fell after": (len(poses) - frame) / rigs.FPS / np.sqrt(tall)}
     figures["over"] = not states[LAST] or states[LAST].is_calm(step.body)
@@ -49,8 +49,7 @@ def pushed(name: str, way: int, moment: int, size: float) -> dict:
     for now in range(frame + 1, LAST):
         before, a, b = (states[now + i] for i in (-2, -1, 0))  # a pose is as far ahead as the state before
         for k in (0, 1) if before and a and b else ():
-            stood = a.feet[k].swing and not b.feet[k].swing
-            figures["steps"] += bool(stood and abs(b.feet[k].offset - a.feet[k].swing[0]) > 0.05)
+            figures["steps"] += bool(a.feet[k].swing and not b.feet[k].swing)
             if not a.feet[k].swing and not b.feet[k].swing:
                 slid = _ball(poses, now, legs[k]) - _ball(poses, now - 1, legs[k])
                 slid -= _ball(plain, now + a.ahead, legs[k]) - _ball(plain, now - 1 + before.ahead, legs[k])
