@@ -116,7 +116,6 @@ def chains_of(anatomy: roles.Anatomy, bones, parents) -> tuple[list, np.ndarray]
 
 
 # ---- limits ---------------------------------------------------------------------------------------------------------
-
 # A cone is held well as long as one of its two swings stays inside this on both sides [rad]; see core.ragdoll.joints.
 NARROW = np.radians(85.0)
 # Straight ahead an arm goes farther the more it hangs; in T-pose it ends across the chest. Horizontal adduction and

@@ -162,7 +162,6 @@ def _with_totals(changed, masses, parents) -> np.ndarray:
 
 
 # ---- as strong as a human -------------------------------------------------------------------------------------------
-
 # Peak static torques of men, in the strongest direction of each joint, N m:
 #
 # =============  ======  =============================================================================================

@@ -221,7 +221,6 @@ class Biped:
         self._unframe = q.conjugate(_frames(self.ways, self.hinges))
 
     # ---- poses ----
-
     def placed(self, matrices) -> tuple[np.ndarray, np.ndarray]:
         """Deltas [.., m, 4] and places [.., m, 3] of a pose given by matrices in armature space [.., n, 4, 4]."""
         positions, rotations, _scales = pose_space.decompose_matrices(np.asarray(matrices)[..., self.rows, :, :])

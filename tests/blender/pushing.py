@@ -22,8 +22,7 @@ _plain: dict = {}  # poses of the animation without a push
 def pushed(what: str, way: str, impulse: float, frame: int) -> dict:
     """One push [N s], of a man of 70 kg and 1.8 m, over a tenth of a second."""
     scene, obj = _made(what)
-    settings = obj.active_ragdoll
-    size, mass = settings.height / 1.8, rigs.masses(obj).sum()
+    size, mass = obj.active_ragdoll.height / 1.8, rigs.masses(obj).sum()
     if what not in _plain:
         rigs.set_range(scene, 1, LAST + LONGER)
         _plain[what] = _poses(scene, obj)[0]

@@ -21,8 +21,7 @@ def _floating(scene, last, velocity):
     rigs.key_locations(obj, {-4: -5.0 * way, 11: 10.0 * way})
     rigs.set_weights(obj)
     build.build(obj, scene)
-    places = rigs.play(scene, 1, last, lambda: rigs.mass_center(obj))
-    return obj, np.diff(places, axis=0) * rigs.FPS
+    return obj, np.diff(rigs.play(scene, 1, last, lambda: rigs.mass_center(obj)), axis=0) * rigs.FPS
 
 
 WEIGHTLESS = {

@@ -113,8 +113,7 @@ def test_it_begins_at_rest_and_ends_in_the_animation_s_own_stance():
     for edge in (places[1] - places[0], places[-1] - places[-2]):
         assert np.linalg.norm(edge, axis=-1).max() * fine < 0.1
     for name, own, made, deltas, places in some():
-        move = made.move.matrix()
-        there, stance = own.placed(move @ standing(own))
+        there, stance = own.placed(made.move.matrix() @ standing(own))
         assert quaternion.angle_between(deltas[-1], there).max() < np.radians(2.0), name
         feet = own.limbs[:2, 2]
         assert np.abs(places[-1][feet] - stance[feet]).max() < 1e-3, name
