@@ -250,8 +250,7 @@ def turns_of(posture: Posture, bind: axes.Bind, turns, bones, body_parents) -> n
             continue
         turn = quaternion.identity() if chains[i] else _limb(posture, bind, int(bone))
         if chains[i] in (SPINE, NECK):
-            forwards = posture.trunk if chains[i] == SPINE else posture.neck
-            turn = _about(bind.axes.left, forwards / counts[i])
+            turn = _about(bind.axes.left, (posture.trunk if chains[i] == SPINE else posture.neck) / counts[i])
         if chains[i] == NECK:
             turn = quaternion.multiply(turn, _about(bind.axes.forward, -posture.aside / counts[i]))
         if turn is not None:

@@ -151,8 +151,7 @@ def _take_side(words: list) -> tuple[str | None, list]:
             return _SIDES[word], words[:i] + words[i + 1 :]
     for i in range(len(words) - 1, -1, -1):
         if words[i] in _SIDES and (len(words) > 1 or words[i] in ("l", "r")):
-            rest = words[:i] + words[i + 1 :]
-            return _SIDES[words[i]], [word for word in rest if word not in ("l", "r", "c")]
+            return _SIDES[words[i]], [word for word in words[:i] + words[i + 1 :] if word not in ("l", "r", "c")]
     for i, word in enumerate(words):
         if word in _VOCABULARY or word in _NOISE or word in _FRONT:
             continue

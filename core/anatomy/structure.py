@@ -255,8 +255,7 @@ def _forward_of_legs(tree: Tree, found: Structure, leg: tuple) -> tuple[np.ndarr
                 feet += points[np.argmax(np.abs(points @ forward))]
         if roles.THIGH in own and roles.SHANK in own:
             hip, knee = chain[own.index(roles.THIGH)], chain[own.index(roles.SHANK)]
-            ankle = tree.ends[knee]
-            line = ankle - tree.heads[hip]
+            line = tree.ends[knee] - tree.heads[hip]
             bend = tree.heads[knee] - tree.heads[hip]
             knees += bend - line * (bend @ line / max(line @ line, 1e-30))
     for ahead in (feet, knees):

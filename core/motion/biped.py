@@ -313,8 +313,7 @@ class Biped:
     def _given(self, posture: Posture) -> dict:
         """Deltas of the bones that a posture states, by their index."""
         pelvis, chest, head = (posture.trunk[..., i, :] for i in range(3))
-        count = len(self.spine)
-        given = {b: q.slerp(pelvis, chest, (i + 1) / count) for i, b in enumerate(self.spine)}
+        given = {b: q.slerp(pelvis, chest, (i + 1) / len(self.spine)) for i, b in enumerate(self.spine)}
         given |= {b: q.slerp(chest, head, (i + 1) / (len(self.neck) + 1)) for i, b in enumerate(self.neck)}
         given[0] = pelvis
         if self.head != self.chest:
