@@ -69,9 +69,7 @@ class RigRest:
         self.scale_only = not other
 
 
-def sample_action(
-    action, obj: bpy.types.Object, *, slot=None, frames=None, fps: float | None = None, cycle=False
-) -> Clip:
+def sample_action(action, obj, *, slot=None, frames=None, fps: float | None = None, cycle=False) -> Clip:
     """Sample an action on an armature's bones, by their names.
 
     Raises RagdollError: the action has no usable slot or no curves, or none of its bones is in the armature.
