@@ -476,13 +476,11 @@ def play(scene, first: int, last: int, read=None) -> list:
     """
     from active_ragdoll.core.blender.runtime import STATE
 
-    result = []
-    for frame in range(first, last + 1):
-        scene.frame_set(frame)
+    def checked():
         assert scene.name not in STATE.messages, STATE.messages[scene.name]
-        if read is not None:
-            result.append(read())
-    return result
+        return read() if read is not None else None
+
+    return step(scene, range(first, last + 1), checked)
 
 
 def step(scene, frames, read=None) -> list:
@@ -543,9 +541,8 @@ def solid(part):
     from active_ragdoll.core.ragdoll.bodies import fitting
 
     found = body_objects.solids_of(part.body)
-    if part.body.rigid_body.collision_shape != "COMPOUND":
-        return found[0]
-    return fitting.joined(found, part.bind[:3, :3])
+    is_compound = part.body.rigid_body.collision_shape == "COMPOUND"
+    return fitting.joined(found, part.bind[:3, :3]) if is_compound else found[0]
 
 
 def undamped(obj) -> None:
@@ -556,9 +553,7 @@ def undamped(obj) -> None:
 
 def half_extents(part) -> np.ndarray:
     """Half extents [m] of a body's mesh, which is centred, in its own frame."""
-    flat = np.empty(len(part.body.data.vertices) * 3, dtype=np.float32)
-    part.body.data.vertices.foreach_get("co", flat)
-    points = flat.reshape(-1, 3)
+    points = np.array([vertex.co for vertex in part.body.data.vertices], dtype=np.float32)
     assert np.allclose(points.max(axis=0), -points.min(axis=0), rtol=1e-4), "a body's mesh is centred"
     return points.max(axis=0)
 
