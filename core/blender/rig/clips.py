@@ -5,8 +5,6 @@ groups. Channels that it does not have stand at bind pose, whatever the bones' p
 drivers and other actions play no part; for those the character's evaluated pose is there (`source.py`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
