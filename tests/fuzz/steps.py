@@ -6,6 +6,7 @@ joints of the user's own; before 4.3 also loading over a simulated scene, full c
 """
 
 import math
+from types import SimpleNamespace
 
 import bpy
 
@@ -163,15 +164,10 @@ def _operate(rng, session, names) -> None:
     kind = getattr(bpy.ops.active_ragdoll, name).get_rna_type()
     options = [p.identifier for p in kind.properties if p.identifier != "rna_type" and not p.is_readonly]
     chosen = [option for option in options if rng.random() < 0.6] if name not in LIFE else []
-    values = {option: value_of(rng, _Options(kind), option, session) for option in chosen}
+    values = {option: value_of(rng, SimpleNamespace(bl_rna=kind), option, session) for option in chosen}
     if "frame" in values:
         values["frame"] = rng.randint(0, LAST)
     session.operate(name, **values)
-
-
-class _Options:
-    def __init__(self, kind) -> None:
-        self.bl_rna = kind
 
 
 # How often they are drawn: build, remove, simulate, bake and back; hits, attachments, recovery;
