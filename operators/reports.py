@@ -41,7 +41,6 @@ def whole(path: Path):
 
 
 def versions() -> dict:
-    """Those of the extension, Blender and numpy."""
     own = preferences.manifest()["version"]
     return {"active_ragdoll": own, "blender": bpy.app.version_string, "numpy": np.__version__}
 
