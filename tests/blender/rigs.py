@@ -476,11 +476,13 @@ def play(scene, first: int, last: int, read=None) -> list:
     """
     from active_ragdoll.core.blender.runtime import STATE
 
-    def checked():
+    result = []
+    for frame in range(first, last + 1):
+        scene.frame_set(frame)
         assert scene.name not in STATE.messages, STATE.messages[scene.name]
-        return read() if read is not None else None
-
-    return step(scene, range(first, last + 1), checked)
+        if read is not None:
+            result.append(read())
+    return result
 
 
 def step(scene, frames, read=None) -> list:
