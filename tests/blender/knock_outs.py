@@ -96,7 +96,7 @@ def pops_where_it_begins(scene, obj, shown, frame):
 
 
 def rows(obj):
-    return [obj.pose.bones.find(part.bone) for part in obj.active_ragdoll.parts]
+    return [obj.data.bones.find(part.bone) for part in obj.active_ragdoll.parts]
 
 
 def first(states, phase):
