@@ -23,8 +23,7 @@ def _floating(scene, last, velocity, limp=1):
     if limp > 1:
         rigs.key_weights(obj, {1: 1.0, limp: 0.0})
     build.build(obj, scene)
-    places = rigs.play(scene, 1, last, lambda: rigs.mass_center(obj))
-    return obj, np.diff(places, axis=0) * rigs.FPS
+    return obj, np.diff(rigs.play(scene, 1, last, lambda: rigs.mass_center(obj)), axis=0) * rigs.FPS
 
 
 def test_who_is_let_go_in_mid_air_falls_freely_at_once(fresh_scene):

@@ -330,7 +330,6 @@ def restore(scene) -> None:
 
 
 # ---- before Blender 4.3 ---------------------------------------------------------------------------------------------
-
 # There a body that is freed looks at its joints, later a joint at its bodies. So joints must not go before their
 # bodies, neither with a world that is made anew nor with a file that is closed.
 

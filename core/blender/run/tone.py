@@ -1,7 +1,5 @@
 """Muscle tone of knocked-out characters in a run: measuring their falls, and leading their joints meanwhile."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 
