@@ -26,9 +26,13 @@ def _second_rig(obj):
     bpy.context.view_layer.objects.active = obj
 
 
-def _drive(obj):
-    for curve in obj.pose.bones["head"].driver_add("rotation_quaternion"):
-        curve.driver.expression = "1.0" if curve.array_index == 0 else "0.0"
+def _drive(channel, *expressions):
+    def damage(obj):
+        obj.pose.bones["head"].rotation_mode = "QUATERNION" if len(expressions) > 3 else "XYZ"
+        for index, expression in enumerate(expressions):
+            obj.pose.bones["head"].driver_add(channel, index).driver.expression = expression
+
+    return damage
 
 
 def _hide(obj):
@@ -85,7 +89,8 @@ BAD = {
     "locked": (_lock("head", "rotation"), "The rotation of 'head' is locked"),
     "locked root": (_lock("hips", "location"), "The controls 'hips' cannot be moved"),
     "two rigs on one mesh": (_second_rig, "'Skin' is deformed by 'Chain' too"),
-    "driven": (_drive, "The rotation of 'head' is driven"),
+    "driven": (_drive("rotation_quaternion", "1.0", "0.0", "0.0", "0.0"), "The rotation of 'head' is driven"),
+    "one driven axis": (_drive("rotation_euler", "0.1 * frame"), ""),
     "hidden": (_hide, "Hidden controls have keys: show 'Hidden'"),
     "missing": (_missing, "The bone 'head' is gone that 'Copy Transforms' of 'DEF-head' follows"),
     "without w": (_without_w, ""),

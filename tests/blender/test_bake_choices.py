@@ -108,9 +108,11 @@ def test_the_current_action_is_keyed_itself_and_comes_back_bit_for_bit():
 # ---- by the operator -------------------------------------------------------------------------------------------------
 
 
-def test_only_chosen_bones_and_frames_in_which_physics_acts_get_keys(fresh_scene):
-    """At full weight with a blow on the chest at frame 12."""
+@pytest.mark.parametrize("stretch", (0.0, 0.008))
+def test_only_chosen_bones_and_frames_in_which_physics_acts_get_keys(fresh_scene, stretch):
+    """At full weight with a blow on the chest at frame 12; with a shin that its body cannot follow in length."""
     obj = rigs.ragdoll(fresh_scene, 40, 1.0)
+    rigs.key(obj.pose.bones["shin.L"], "location", {1: (0.0, stretch, 0.0)})
     hitting.add(obj, "spine", 12, vector=(0.0, 1.0, 0.0), strength=60.0)
     bpy.ops.active_ragdoll.simulate()
     shown = rigs.shown(fresh_scene, obj, range(1, 41))

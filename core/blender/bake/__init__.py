@@ -15,7 +15,7 @@ from ..rig.action_channels import curves_of, playing, rotation_property
 from ..runtime import STATE
 from ..stack import pose_stack
 from . import action_keys, actions, controls, travel
-from .recording import NEAR, Recorder, checked_range, closed, differ, shown_pose
+from .recording import NEAR, NEARLY_PARALLEL, Recorder, checked_range, closed, differ, shown_pose
 
 ALL, SIMULATED, SELECTED = "ALL", "SIMULATED", "SELECTED"
 RANGE, ACTIVE = "RANGE", "ACTIVE"
@@ -197,20 +197,40 @@ def _names(obj, bones: str) -> list[str]:
 
 def _acting(obj, scene, recorder: Recorder) -> slice:
     """Of the recorded frames those from the first to the last in which the motion is not that of the animation."""
-    rows = [obj.data.bones.find(name) for name in _names(obj, ALL)]
+    names = [name for name in _names(obj, ALL) if name not in source.followers(obj)]  # these go with the others
+    rows = [obj.data.bones.find(name) for name in names]
     near = NEAR * obj.active_ragdoll.height / max(obj.active_ragdoll.built_scale, 1e-12)
+    lengths = np.array([obj.data.bones[row].length for row in rows])
     hidden = scene.active_ragdoll.source
     off = []
     with STATE.occupied():
         for frame, shown in zip(recorder.numbers, recorder.poses, strict=True):
             hidden.frame_set(frame)
-            plain = armature.pose_matrices(source.evaluated(obj))[rows]
-            off.append(differ(plain, shown[rows], near))
+            plain = armature.pose_matrices(source.evaluated(obj))
+            pulls = _stretched(obj, plain, names)
+            off.append(differ(plain[rows], shown[rows], near + pulls, NEARLY_PARALLEL + pulls / lengths))
         hidden.frame_set(scene.frame_current)
     if not any(off):
         text = f"The motion of '{obj.name}' is that of its animation in all frames: there is nothing to bake"
         raise RagdollError(text)
     return slice(off.index(True), len(off) - off[::-1].index(True))
+
+
+def _stretched(obj, plain: np.ndarray, names: list) -> np.ndarray:
+    """By how much poses [n, 4, 4] of an animation have bones, or those that follow them, off where joints hold bodies.
+
+    Joints keep lengths: where a rig stretches a limb, bodies that follow it exactly are elsewhere by that.
+    """
+    parts, rows, off = obj.active_ragdoll.parts, obj.data.bones.find, {"": 0.0}
+    built = {part.bone: part.bind @ np.linalg.inv(part.offset) for part in parts}
+    for part in sorted(parts, key=lambda part: part.depth):
+        off[part.bone] = off[part.parent]
+        if part.parent:
+            was = np.linalg.solve(built[part.parent], built[part.bone][:, 3])[:3] / obj.active_ragdoll.built_scale
+            now = np.linalg.solve(armature.rigid(plain[rows(part.parent)]), plain[rows(part.bone), :, 3])[:3]
+            off[part.bone] += np.linalg.norm(now - was)
+    pulls = off | {part.parent: off[part.bone] for part in sorted(parts, key=lambda part: off[part.bone])}
+    return np.array([pulls.get(name, max(pulls.values())) for name in names])
 
 
 def _carrying(obj, names: list[str], choice: Choice, frame: int) -> controls.Controls | None:
@@ -236,8 +256,9 @@ def _is_led(obj) -> bool:
 
 
 def _controls(obj, names: list[str], limbs=controls.FK, exact: bool = False, frame: int = 1) -> controls.Controls:
-    """What carries the bones of those names that have bodies; of a motion stack alone, all of them."""
+    """What carries the bones of those names that have bodies, and the ends of limbs; of a motion stack alone, all."""
     simulated = [part.bone for part in obj.active_ragdoll.parts if part.bone in names] or names
+    simulated = [*simulated, *rig_graph.switched_with(obj, simulated)]
     above = [[bone.name for bone in obj.data.bones[name].parent_recursive] for name in simulated]
     joints = {part.bone: part.parent for part in obj.active_ragdoll.parts}
     parents = [next((p for p in (joints.get(name), *up) if p in simulated), None) for name, up in zip(simulated, above)]

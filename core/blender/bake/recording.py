@@ -64,12 +64,12 @@ def _shown_frames(scene, first, last) -> Iterator[int]:
         yield frame
 
 
-def differ(now: np.ndarray, then: np.ndarray, near: float) -> bool:
-    """Whether any of some poses [n, 4, 4] are further apart than a distance or an angle that nobody sees."""
-    apart = np.linalg.norm(now[:, :3, 3] - then[:, :3, 3], axis=1).max()
+def differ(now: np.ndarray, then: np.ndarray, near, parallel=NEARLY_PARALLEL) -> bool:
+    """Whether any of some poses [n, 4, 4] are further apart than distances or angles [n] that nobody sees."""
+    apart = np.linalg.norm(now[:, :3, 3] - then[:, :3, 3], axis=1)
     # The chord between two axes of a turned bone is its angle, as long as that is small.
-    turned = np.linalg.norm((rigid(now) - rigid(then))[:, :3, :3], axis=1).max()
-    return bool(apart > near or turned > NEARLY_PARALLEL)
+    turned = np.linalg.norm((rigid(now) - rigid(then))[:, :3, :3], axis=1).max(axis=1)
+    return bool(np.any(apart > near) or np.any(turned > parallel))
 
 
 class Recorder:
