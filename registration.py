@@ -28,8 +28,7 @@ def register() -> None:
         owner.active_ragdoll = declare.settings(group, "Active Ragdoll", options=None)
         _undo.callback(delattr, owner, "active_ragdoll")
     preferences.recolor()
-    languages.add()
-    _undo.callback(languages.remove)
+    languages.add(_undo)
     bpy.utils.register_manual_map(manual_map)
     _undo.callback(bpy.utils.unregister_manual_map, manual_map)
     declare.show_stack_later = pose_stack.show_when_idle

@@ -97,8 +97,7 @@ def plane_of_limbs(tree) -> tuple[np.ndarray | None, float]:
     best, result = np.inf, (None, 0.0)
     for rank, (_reach, normal, middle) in enumerate(found[:TRIED_PLANES]):
         offset = float(middle @ normal)
-        mirrored = reflect(joints, normal, offset)
-        gaps = np.linalg.norm(mirrored[:, None] - joints, axis=2).min(axis=1)
+        gaps = np.linalg.norm(reflect(joints, normal, offset)[:, None] - joints, axis=2).min(axis=1)
         # A rig in which everything is in one plane mirrors at any plane across it; longer limbs come first.
         error = float(weights @ gaps / weights.sum()) / tree.size + 0.002 * rank
         if error < best:

@@ -258,8 +258,7 @@ def _layout(value, indent: str) -> str:
         lines = [f"{inner}{json.dumps(key)}: {_layout(held, inner)}" for key, held in value.items()]
         return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
     if isinstance(value, list) and value and isinstance(value[0], dict):
-        lines = [inner + _layout(held, inner) for held in value]
-        return "[\n" + ",\n".join(lines) + f"\n{indent}]"
+        return "[\n" + ",\n".join([inner + _layout(held, inner) for held in value]) + f"\n{indent}]"
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 

@@ -49,12 +49,10 @@ class OnArmature:
         self.report({level}, translated(text))
 
     def cancelled(self, reason) -> set:
-        """Say why nothing is done."""
         self.tell("ERROR", str(reason))
         return {"CANCELLED"}
 
     def warn(self, notes) -> None:
-        """Report each of some lines."""
         for note in notes:
             self.tell("WARNING", note)
 
@@ -66,7 +64,6 @@ class Operator(OnArmature):
     """
 
     def execute(self, context):
-        """Act, and report what came of it."""
         try:
             text = self.act(context, self.subject(context))
         except RagdollError as error:

@@ -166,7 +166,6 @@ class ACTIVE_RAGDOLL_OT_copy_weights(Unbaked, bpy.types.Operator, label="To Sele
 
     @classmethod
     def why_not(cls, context):
-        """There have to be others."""
         others = len(interface.characters(context)) > 1
         return super().why_not(context) or ("" if others else "Select other characters as well")
 
@@ -232,5 +231,4 @@ class ACTIVE_RAGDOLL_OT_drag_weights(BoneOperator, bpy.types.Operator, label="Sl
         return {"RUNNING_MODAL"}
 
     def cancel(self, context):
-        """Blender itself ends the operator."""
         leave_modal(context, {"CANCELLED"})

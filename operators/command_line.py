@@ -165,8 +165,7 @@ def _bake(options) -> None:
     if options.report:
         world.free_cache(scene)  # figures come from a run, not from what is kept of an earlier one
         show.stop_showing(scene)
-    choice = farm.choice_of(options)
-    report = _bake_and_measure(obj, scene, (first, last), choice, bool(options.report))
+    report = _bake_and_measure(obj, scene, (first, last), farm.choice_of(options), bool(options.report))
     carried = bake.controls_of(obj)
     for text in [*STATE.warnings.get(obj.name, ()), *(bake.notes_on(carried) if carried else ())]:
         print(f"warning: {text}")

@@ -23,9 +23,6 @@ FLAT, UP = 0.2, Vector((0.0, 0.0, 1.0))  # a view flatter than that cannot lead 
 class RemoveOperator(OnRagdoll):
     """Takes the active item out of a list, by its path below `Object.active_ragdoll`; says where it is empty."""
 
-    def __init_subclass__(cls, items: str, empty: str, **more) -> None:
-        super().__init_subclass__(requires=(interface.filled(items, empty),), items=items, **more)
-
     def act(self, _context, obj):
         group, _dot, name = f"active_ragdoll.{self.items}".rpartition(".")
         lists.remove_item(attrgetter(group)(obj), name)
@@ -52,21 +49,11 @@ class ACTIVE_RAGDOLL_OT_add_hit(OnRagdoll, bpy.types.Operator):
         self.warn(effects.add_hit(obj, scene, self.bone, self.frame, self.impulse[:], self.point[:], **values))
 
 
-class ACTIVE_RAGDOLL_OT_remove_hit(RemoveOperator, bpy.types.Operator, items="hits", empty="There is no hit"):
-    """Take the active hit out of the list"""
-
-
 class ACTIVE_RAGDOLL_OT_add_explosion(OnRagdoll, bpy.types.Operator):
     """An explosion at the 3D cursor and the current frame"""
 
     def act(self, context, obj):
         story.explode(obj, interface.scene_of(obj, context))
-
-
-class ACTIVE_RAGDOLL_OT_remove_explosion(
-    RemoveOperator, bpy.types.Operator, items="explosions", empty="There is no explosion"
-):
-    """Take the active explosion out of the list"""
 
 
 class DragOperator(OnArmature, requires=OnRagdoll.requires):
@@ -114,7 +101,6 @@ class DragOperator(OnArmature, requires=OnRagdoll.requires):
         return {"RUNNING_MODAL"}
 
     def cancel(self, context):
-        """Blender itself ends the operator."""
         self._end(context, {"CANCELLED"})
 
     def _end(self, context, result):
@@ -160,12 +146,6 @@ class ACTIVE_RAGDOLL_OT_add_attachment(OnRagdoll, bpy.types.Operator):
         if self.target and (target := bpy.data.objects.get(self.target)) is None:
             raise RagdollError(f"There is no object '{self.target}'")
         effects.attach(obj, self.bone or getattr(interface.active_bone(obj), "name", ""), target)
-
-
-class ACTIVE_RAGDOLL_OT_remove_attachment(
-    RemoveOperator, bpy.types.Operator, items="attachments", empty="There is no attachment"
-):
-    """Take the active attachment out of the list"""
 
 
 # ---- recovery -------------------------------------------------------------------------------------------------------
@@ -245,13 +225,16 @@ class ACTIVE_RAGDOLL_OT_move_way_up(DragOperator, bpy.types.Operator):
         return f"Moved by {own.offset.length:.2g} m"
 
 
-class ACTIVE_RAGDOLL_OT_remove_way_point(
-    RemoveOperator, bpy.types.Operator, label="Remove Moved", items="recovery.way_points", empty="Nothing is moved"
+_AS_PLANNED = "Let the selected part of the way up be where the plan has it"
+_FORCED = "Remove the selected forced state"
+# What an operator takes out, its list, why it cannot, what it says of itself.
+for _what, _items, _empty, _text, *_label in (
+    ("hit", "hits", "There is no hit", "Take the active hit out of the list"),
+    ("explosion", "explosions", "There is no explosion", "Take the active explosion out of the list"),
+    ("attachment", "attachments", "There is no attachment", "Take the active attachment out of the list"),
+    ("way_point", "recovery.way_points", "Nothing is moved", _AS_PLANNED, "Remove Moved"),
+    ("recovery_event", "recovery.events", "No state is forced", _FORCED, "Remove Forced State"),
 ):
-    """Let the selected part of the way up be where the plan has it"""
-
-
-class ACTIVE_RAGDOLL_OT_remove_recovery_event(
-    RemoveOperator, bpy.types.Operator, label="Remove Forced State", items="recovery.events", empty="No state is forced"
-):
-    """Remove the selected forced state"""
+    _name, _own = f"ACTIVE_RAGDOLL_OT_remove_{_what}", {"__doc__": _text, "items": _items}
+    _more = {"label": "".join(_label), "requires": (interface.filled(_items, _empty),)}
+    globals()[_name] = type(_name, (RemoveOperator, bpy.types.Operator), _own, **_more)

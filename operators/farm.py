@@ -36,7 +36,6 @@ FARM = ROOT / "presets" / "farm"
 
 
 def add_commands(commands) -> None:
-    """Add the commands of farms to a parser."""
     sub = commands.add_parser("farm", help="write a job for a render farm in which each shot is a task")
     sub.add_argument("shots", nargs="+", type=Path, metavar="SHOT.blend", help="files with built ragdolls")
     sub.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder of the job and of its results")
@@ -94,7 +93,6 @@ CHOICE = (
 
 
 def add_choice(sub) -> None:
-    """Add the options of what a bake writes to a parser."""
     for name, values, text in CHOICE:
         how = {"choices": values, "default": values[0]} if values else {"action": "store_true"}
         sub.add_argument(f"--{name}", help=text, **how)
@@ -102,7 +100,6 @@ def add_choice(sub) -> None:
 
 
 def choice_of(options) -> bake.Choice:
-    """What was chosen by these options."""
     return bake.Choice(
         bones=options.keyed_bones.upper(),
         frames=bake.ACTIVE if options.active_frames else bake.RANGE,
@@ -216,8 +213,7 @@ def template(names: list, suffixes: list, archive: str, kind: str, frames: list,
     report = ["farm-report", "{{Param.Output}}", "--report", "{{Param.Output}}/report.json"]
     steps.append(_step("Report", [*COMMAND, *report], [step["name"] for step in steps]))
     job = json.loads((FARM / "openjd.json").read_text(encoding="utf-8"))
-    extension = next(each for each in job["parameterDefinitions"] if each["name"] == "Extension")
-    extension["default"] = archive
+    next(each for each in job["parameterDefinitions"] if each["name"] == "Extension")["default"] = archive
     return job | {"name": f"Active Ragdoll {kind}", "steps": steps}
 
 

@@ -64,8 +64,7 @@ class ACTIVE_RAGDOLL_OT_motion_add(MotionOperator, bpy.types.Operator, label="Ad
 
     def act(self, context, obj):
         active = obj.data.bones.active if obj.mode == "POSE" else None
-        bone = self.bone or getattr(active, "name", "")
-        stack_edits.add(obj, interface.scene_of(obj, context), self.what, bone)
+        stack_edits.add(obj, interface.scene_of(obj, context), self.what, self.bone or getattr(active, "name", ""))
 
 
 class ACTIVE_RAGDOLL_OT_motion_remove(MotionOperator, bpy.types.Operator, label="Remove"):

@@ -52,7 +52,6 @@ def file_version() -> dict:
 
 
 def write(path: Path, file, figures: dict) -> None:
-    """Write a report about a file."""
     report = {"schema": SCHEMA, **versions(), "file": str(file), **figures}
     with whole(path.resolve()) as unfinished:
         unfinished.write_text(json.dumps(_rounded(report), indent=2) + "\n", encoding="utf-8")
@@ -94,7 +93,6 @@ class Recorder:
 
 
 def sha256_of(path: Path) -> str:
-    """Of a file's bytes."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -129,6 +127,4 @@ def _rounded(value):
         return {key: _rounded(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_rounded(inner) for inner in value]
-    if isinstance(value, float):
-        return float(f"{value:.{DIGITS}g}")
-    return value
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value

@@ -68,8 +68,7 @@ class ACTIVE_RAGDOLL_OT_knock_out_here(BlowOperator, bpy.types.Operator):
     Sets up what that needs: ragdoll, recovery, a floor; and simulates"""
 
     def happen(self, context, obj, scene):
-        bone = story.struck_bone(obj, context.object, self.bone)
-        self.warn(story.knock_out(obj, scene, bone, self.blow(context)))
+        self.warn(story.knock_out(obj, scene, story.struck_bone(obj, context.object, self.bone), self.blow(context)))
 
 
 class ACTIVE_RAGDOLL_OT_push_here(BlowOperator, bpy.types.Operator, label="Push"):

@@ -46,7 +46,6 @@ class Sidebar:
 
     @classmethod
     def poll(cls, context):
-        """Whether the panel is shown."""
         obj = active_armature(context)
         return obj is not None and (obj.active_ragdoll.is_ragdoll or not cls.need_ragdoll) and cls.is_there(obj)
 

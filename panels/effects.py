@@ -57,8 +57,7 @@ class ACTIVE_RAGDOLL_PT_explosions(Part, bpy.types.Panel, parent="hits"):
     """Blasts that push all bodies away"""
 
     def fill(self, _context, obj, column):
-        settings = obj.active_ragdoll
-        _buttons, blast = draw_list(column, _draw_explosion, settings, "explosions", "explosion", rows=2)
+        _buttons, blast = draw_list(column, _draw_explosion, obj.active_ragdoll, "explosions", "explosion", rows=2)
         if blast is not None:
             origin = blast.target is None and "origin"
             props(rows(column), blast, "frame", "target", origin, "radius", "impulse", "falloff", "duration")
@@ -190,7 +189,6 @@ class ACTIVE_RAGDOLL_PT_recovery_events(
     """States forced at frames"""
 
     def fill(self, _context, obj, column):
-        group = obj.active_ragdoll.recovery
-        buttons, _event = draw_list(column, _draw_event, group, "events", maxrows=8)
+        buttons, _event = draw_list(column, _draw_event, obj.active_ragdoll.recovery, "events", maxrows=8)
         buttons.operator_menu_enum("active_ragdoll.add_recovery_event", "phase", text="", icon="ADD")
         buttons.operator("active_ragdoll.remove_recovery_event", text="", icon="REMOVE")

@@ -47,7 +47,6 @@ class MotionPanel(Part, parent="motion"):
     kind: entries.ListKind
 
     def fill(self, _context, obj, layout):
-        """The list, and the active one."""
         kind = self.kind
         kind.draw_head(layout)
         item = draw_items(layout, kind.items, obj)

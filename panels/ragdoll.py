@@ -52,8 +52,7 @@ def draw_notice(layout, context, finding, lines: int = 0, others: int = 0) -> No
     """A finding with its remedy as a button; with `lines` in a room that is always the same."""
     layout.alert = finding.severity == "ERROR"
     said = (finding.text,) if finding.operator or not finding.remedy else (finding.text, finding.remedy)
-    text = ". ".join(map(translated, said))
-    paragraph(layout, context, text, ICONS[finding.severity], lines)
+    paragraph(layout, context, ". ".join(map(translated, said)), ICONS[finding.severity], lines)
     row = layout.row()
     if finding.operator:
         press(row, finding.operator, finding.arguments, text=translated(finding.button))
@@ -68,7 +67,6 @@ class ACTIVE_RAGDOLL_PT_health(Part, bpy.types.Panel, parent="main", need_ragdol
 
     def draw(self, context):
         obj = active_armature(context)
-        self.layout.operator("active_ragdoll.diagnose", icon="VIEWZOOM")
         for finding in health.notices(obj, context.scene):
             draw_notice(self.layout.box(), context, finding)
 
@@ -141,6 +139,9 @@ class ACTIVE_RAGDOLL_PT_motion(Sidebar, bpy.types.Panel, bl_options={"DEFAULT_CL
 class ACTIVE_RAGDOLL_PT_setup(Sidebar, bpy.types.Panel, bl_options={"DEFAULT_CLOSED"}):
     """What the ragdoll is made of, and what leads it"""
 
+    def fill(self, _context, _obj, column):
+        column.operator("active_ragdoll.diagnose", icon="VIEWZOOM")
+
 
 class ACTIVE_RAGDOLL_PT_drive(Part, bpy.types.Panel, parent="setup"):
     """What leads the bodies"""
@@ -178,8 +179,7 @@ class ACTIVE_RAGDOLL_PT_limits(Part, bpy.types.Panel, parent="setup"):
             return
         paragraph(column, context, report.text(), "INFO")
         for found in report.found[:LISTED]:
-            text = f": {math.degrees(found.worst):.1f}\u00b0 at {found.worst_frame}"
-            draw_bone_name(column, obj, found.bone, text)
+            draw_bone_name(column, obj, found.bone, f": {math.degrees(found.worst):.1f}\u00b0 at {found.worst_frame}")
         if report.found and not report.widened:
             column.operator("active_ragdoll.check_limits", text="Widen to Fit", icon="FULLSCREEN_ENTER").widen = True
 

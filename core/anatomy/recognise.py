@@ -211,8 +211,9 @@ def _roles(tree, names, read, sides, found, telling: bool, notes: list) -> tuple
     if telling:
         sided = [name._replace(side=side) for name, side in zip(read, sides, strict=True)]
         of_limbs, shifted = naming.settle_limbs(tree, sided)
-        for row in shifted:
-            notes.append(f"'{names[row]}' stands where the thigh is: the leg below it is taken one bone further")
+        notes += [
+            f"'{names[row]}' stands where the thigh is: the leg below it is taken one bone further" for row in shifted
+        ]
         along = naming.settle_trunk(tree, [name.meaning for name in read], sides, of_limbs, found)
     given = {**of_limbs, **along} if telling else {}
     for row in tree.rows:

@@ -20,18 +20,14 @@ NAMED = r"'[^']*': "  # what a message is about, in front of it
 QUOTES = tuple("'\"(")  # before a name
 
 
-def add() -> None:
-    """Tell Blender what the catalogues have."""
+def add(undo) -> None:
+    """Tell Blender what the catalogues have; `undo` takes it back."""
     tables = {
         path.stem: {(context, english): text for english, text in catalogue(path.stem).items() for context in CONTEXTS}
         for path in FOLDER.glob("*.json")
     }
     bpy.app.translations.register(__name__, tables)
-
-
-def remove() -> None:
-    """Take it back."""
-    bpy.app.translations.unregister(__name__)
+    undo.callback(bpy.app.translations.unregister, __name__)
 
 
 @cache

@@ -18,7 +18,6 @@ from .stack.entries.look_at import events_of
 
 
 def get_look_at_weight(obj, index: int = 0, frame: float | None = None) -> float:
-    """The weight of a chain."""
     return _state(obj, index, frame)[0]
 
 

@@ -63,7 +63,6 @@ class ActiveRagdollPreferences(bpy.types.AddonPreferences):
     )
 
     def draw(self, context):
-        """Fields, keys and the way to the manual."""
         props(rows(self.layout), self, "bones", "quality", "profile_folder")
         props(rows(self.layout), self, *PALETTE)
         draw_keys(self.layout, context.window_manager.keyconfigs.user)

@@ -26,35 +26,30 @@ _BESIDE = (0.6 / math.sqrt(0.5904), -0.48 / math.sqrt(0.5904), 0.0)
 
 
 def dot(a, b):
-    """Scalar product."""
     ax, ay, az = a
     bx, by, bz = b
     return ax * bx + ay * by + az * bz
 
 
 def cross(a, b):
-    """Vector product."""
     ax, ay, az = a
     bx, by, bz = b
     return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
 
 
 def add(a, b):
-    """Sum of two vectors."""
     ax, ay, az = a
     bx, by, bz = b
     return ax + bx, ay + by, az + bz
 
 
 def sub(a, b):
-    """Difference of two vectors."""
     ax, ay, az = a
     bx, by, bz = b
     return ax - bx, ay - by, az - bz
 
 
 def mul(factor, v):
-    """A vector times a number."""
     return factor * v[0], factor * v[1], factor * v[2]
 
 
@@ -66,12 +61,10 @@ def along(start, factor, direction):
 
 
 def times(a, b):
-    """Product component by component."""
     return a[0] * b[0], a[1] * b[1], a[2] * b[2]
 
 
 def length(v):
-    """Length of a vector."""
     x, y, z = v
     return sqrt(x * x + y * y + z * z)
 
@@ -127,9 +120,7 @@ def some_perpendicular(u):
     direction there is no steady answer (nor can there be everywhere); it is one that no limb happens to have.
     """
     w = 1.0 + dot(_FIXED, u)
-    if w <= 1e-12:
-        return _BESIDE
-    return sub(_BESIDE, mul(dot(_BESIDE, u) / w, add(_FIXED, u)))
+    return _BESIDE if w <= 1e-12 else sub(_BESIDE, mul(dot(_BESIDE, u) / w, add(_FIXED, u)))
 
 
 def conjugate(q):

@@ -117,7 +117,6 @@ class GraphState:
 
     @property
     def current(self) -> str:
-        """Name of the current state."""
         return self.playing[-1].state
 
 

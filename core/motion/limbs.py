@@ -285,10 +285,8 @@ class TwoBoneIK:
             return pose, None
         view = ModelView(rig, pose, self._closure)
         effector = self._point(view, inputs.target, inputs.world, "effector")
-        if self.pole_space != BEND:
-            pole = self._point(view, inputs.pole, inputs.world, "pole")
-        else:
-            pole = self._bend_point(view, effector)
+        bends = self.pole_space == BEND
+        pole = self._bend_point(view, effector) if bends else self._point(view, inputs.pole, inputs.world, "pole")
         old = [view.positions[bone] for bone in self.bones]
         stretch = (self.start_stretch_ratio, self.max_stretch_scale) if self.allow_stretching else None
         new = [old[0], *solve(*old, effector, pole, stretch)]

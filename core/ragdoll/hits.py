@@ -45,7 +45,6 @@ class Hit:
 
     @property
     def title(self) -> str:
-        """What messages call it."""
         return f"Hit {self.number} on bone '{self.bone}'"
 
 
@@ -63,7 +62,6 @@ class Explosion:
 
     @property
     def title(self) -> str:
-        """What messages call it."""
         return f"Explosion {self.number}"
 
 

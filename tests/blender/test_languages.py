@@ -31,8 +31,8 @@ def folder(tmp_path):
     def again():
         for cached in (languages.catalogue, languages._patterns, languages.in_language):
             cached.cache_clear()
-        languages.remove()
-        languages.add()
+        bpy.app.translations.unregister(languages.__name__)
+        languages.add(SimpleNamespace(callback=lambda *_undo: None))
 
     (tmp_path / "ja_JP.json").write_text(json.dumps(CATALOGUE), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:

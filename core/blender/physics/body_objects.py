@@ -284,8 +284,7 @@ def adopt_body(obj, part) -> None:
     """Write a body's place and size as they stand to its bone's settings, to be edited as numbers."""
     with STATE.writing():
         own = obj.pose.bones[part.bone].active_ragdoll
-        pieces = pieces_by_body(obj.active_ragdoll).get(part.body, ())
-        _keep_shape(part, pieces, own, obj.active_ragdoll, None)
+        _keep_shape(part, pieces_by_body(obj.active_ragdoll).get(part.body, ()), own, obj.active_ragdoll, None)
 
 
 SHAPE_SETTINGS = declare.names(ActiveRagdollBone, group="size")

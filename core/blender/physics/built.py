@@ -49,7 +49,6 @@ def tag(thing, kind: str, bone: str = "", number: int | None = None) -> None:
 
 
 def is_ours(thing) -> bool:
-    """Whether an object or a collection is a helper."""
     return KIND in thing
 
 
@@ -188,7 +187,6 @@ def ragdolls(scene) -> list:
 
 
 def holds(scene, collection) -> bool:
-    """Whether a scene of this file has a collection."""
     return scene is not None and scene.library is None and collection in set(scene.collection.children_recursive)
 
 

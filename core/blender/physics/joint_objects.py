@@ -158,8 +158,7 @@ def swings_of(settings) -> np.ndarray:
     """Limits of a bone's joint [2, 3] [rad], infinite for axes that have none or do not turn."""
     found, free = np.array([settings.limit_min, settings.limit_max], dtype=float), np.array([[-np.inf], [np.inf]])
     if settings.joint == "HINGE":
-        axis = np.arange(3) == limits.hinge_axis(*found)
-        return np.where(axis, found, free)
+        return np.where(np.arange(3) == limits.hinge_axis(*found), found, free)
     return found if settings.joint == "CONE" else np.tile(free, 3)
 
 

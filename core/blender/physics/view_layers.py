@@ -160,6 +160,5 @@ def lead(scene) -> None:
 
 def _in_windows(scene) -> list:
     manager = bpy.context.window_manager
-    windows = manager.windows if manager else ()
-    layers = [window.view_layer for window in windows if window.scene == scene]
+    layers = [window.view_layer for window in (manager.windows if manager else ()) if window.scene == scene]
     return [layer for layer in layers if layer.depsgraph is not None]

@@ -145,8 +145,7 @@ class Library:
         markers = sorted((marker.frame, marker.name) for marker in getattr(choice.action, "pose_markers", ()))
         if markers:
             times = [((frame - clip.start_frame) / clip.fps, name) for frame, name in markers]
-            inside = [(name, time) for time, name in times if 0.0 <= time < clip.length]
-            return replace(clip, markers=tuple(inside))
+            return replace(clip, markers=tuple((name, time) for time, name in times if 0.0 <= time < clip.length))
         return replace(clip, markers=self._contacts(clip))
 
     def _contacts(self, clip: Clip) -> tuple:

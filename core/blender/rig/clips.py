@@ -106,7 +106,6 @@ def sample_action(
 
 
 def scene_fps(scene: bpy.types.Scene) -> float:
-    """Frames per second of a scene."""
     return scene.render.fps / scene.render.fps_base
 
 
@@ -254,8 +253,7 @@ def _local_of_special(obj, rest: RigRest, location: NDArray, rotation: NDArray, 
     """
     skeleton = rest.skeleton
     basis = pose_space.compose_matrices(location, rotation, scale)
-    bind = pose_space.compose_matrices(rest.bind.positions, rest.bind.rotations)
-    local = bind @ basis
+    local = pose_space.compose_matrices(rest.bind.positions, rest.bind.rotations) @ basis
     special = {int(skeleton.from_level[i]): obj.data.bones[i] for i in rest.special}
     model = np.empty_like(local)
     for row, parent in enumerate(skeleton.parents.tolist()):

@@ -255,14 +255,15 @@ class Recovery:
         return self.state.weight
 
     def _motion(self, run, scene, speeds: np.ndarray, impulse: float) -> states.Motion:
-        rows, recovers = self.character.rows, self.state.phase == states.RECOVERING
+        rows, phase = self.character.rows, self.state.phase
+        fell = phase not in (states.LIMP, states.SETTLING) and balance.has_fallen(self.character.motion, run.frame)
         distances = np.linalg.norm(run.body[rows, :3, 3] - run.wanted[rows, :3, 3], axis=1)
         return states.Motion(
             mean_speed=float(speeds[rows].mean()),
             pelvis_speed=float(speeds[rows][self._pelvis_body]),
             distance=float(distances.max()),
             impulse=impulse,
-            lost=self._is_astray(run) if recovers else balance.has_fallen(self.character.motion, run.frame),
+            lost=self._is_astray(run) if phase == states.RECOVERING else fell,
             steps=self.character.obj.active_ragdoll.balance.enabled,
             mass=self.character.mass,
             size=self.character.height,

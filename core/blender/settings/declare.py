@@ -153,17 +153,13 @@ def menu(listed: Callable) -> Callable:
 
 
 def settings(holds: type, name=None, **more):
-    """A group of settings."""
     return _declare("PointerProperty", name, type=holds, holds=holds, **more)
 
 
 def items(holds: type, index: str = "", **more):
-    """A list of groups of settings; `index` is the property that tells its active row. `lists` does what it needs."""
+    """A list of groups of settings; `index` names the property with its active row. `lists` does what it needs."""
     more |= {"override": ("LIBRARY_OVERRIDABLE", "USE_INSERTION"), "update": None}  # Blender has no callback for lists
     return _declare("CollectionProperty", type=holds, holds=holds, is_list=True, index=index, **more)
-
-
-row = partial(whole, kind=INTERFACE)  # which row a list shows
 
 
 def record(what, description=None, of: str = RAGDOLL):
@@ -172,11 +168,11 @@ def record(what, description=None, of: str = RAGDOLL):
     return declare(None, description, kind=RECORD, group=of)
 
 
-def add_switches(part: type) -> None:
-    """Give a property group a switch for each number whose 0 is none."""
-    part.__annotations__ |= {
-        f"use_{name}": _switch(name, said) for name, said in declarations(part).items() if said.zero
-    }
+def complete(part: type) -> None:
+    """Give a property group a switch for each number whose 0 is none, and for each list the row that it shows."""
+    known = declarations(part)
+    part.__annotations__ |= {f"use_{name}": _switch(name, said) for name, said in known.items() if said.zero}
+    part.__annotations__ |= {said.index: whole(kind=INTERFACE) for said in known.values() if said.index}
     declarations.cache_clear()
 
 

@@ -14,7 +14,7 @@ from .. import runtime
 from ..physics import built, world
 from ..rig.armature import check_ragdoll
 from . import declare, lists
-from .declare import DERIVED, READ, SHOT, record, row
+from .declare import DERIVED, READ, SHOT, record
 
 SPACES = (
     ("WORLD", "World", "Along the world's axes"),
@@ -159,9 +159,7 @@ class EffectSettings:
     """What a character's settings have for hits and attachments."""
 
     hits: items(ActiveRagdollHit, "active_hit")
-    active_hit: row()
     explosions: items(ActiveRagdollExplosion, "active_explosion")
-    active_explosion: row()
 
     loosening: number("Loosening", "How much hits lower the weights: 0 not at all, 1 as 30 N s leave 37 % on a man's "
         "hit bone", _LOOSENING.sensitivity, min=0.0, soft_max=5.0)
@@ -174,7 +172,6 @@ class EffectSettings:
         min=0.0, soft_max=10.0)
 
     attachments: items(ActiveRagdollAttachment, "active_attachment")
-    active_attachment: row()
 
 
 # ---- recovery -------------------------------------------------------------------------------------------------------
@@ -225,7 +222,6 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
     reflexes: flag("Reflexes", "Protect head and trunk: arms towards the floor, the back round when falling backwards",
         _RECOVERY.reflexes, keyed=True)
     events: items(ActiveRagdollRecoveryEvent, "event_index")
-    event_index: row()
 
     reroot: flag("Get Up Where It Lies", "Move the animation to where the pelvis came to rest, turned as the character "
         "lies", True)
@@ -236,7 +232,6 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
     get_up_seed: whole("Variation", "Seed of small variations in rhythm and side, so that no two get up alike; 0: none",
         zero="none")
     way_points: items(ActiveRagdollWayPoint, "active_way_point")
-    active_way_point: row()
     method: choice("Blend", _METHODS, getting_up.INERTIALIZED, "From the limp pose to the moved animation")
     reroot_time: _number("Pose Time", "In which the limp pose goes over into the moved animation", 1.0,
         unit="TIME_ABSOLUTE")

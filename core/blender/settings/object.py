@@ -199,5 +199,5 @@ def classes() -> tuple:
     inner = [group for kind in entries.kinds() for group in kind.classes]
     found = (*inner, *declare.classes_of(effects), ActiveRagdollMotionKind, *OWNERS.values())
     for group in found:
-        declare.add_switches(group)
+        declare.complete(group)
     return found

@@ -53,7 +53,6 @@ class FromSettings:
         return not self._library.plays_as(before)
 
     def apply(self, rig, pose, inputs, state, seconds) -> tuple:
-        """See `Step.apply`."""
         after = super().apply(rig, pose, inputs, state, seconds)
         self.messages = self.problems | self.messages
         return after

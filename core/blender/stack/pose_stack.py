@@ -134,8 +134,7 @@ class PoseStack:
 
     def touched_names(self) -> list[str]:
         """Bones whose pose relative to the parent an entry has changed so far."""
-        skeleton = self.rig.skeleton
-        return [skeleton.names[row] for row in np.flatnonzero(self._touched)]
+        return [self.rig.skeleton.names[row] for row in np.flatnonzero(self._touched)]
 
 
 def _with_extent(matrices: np.ndarray) -> np.ndarray:

@@ -130,8 +130,7 @@ def anatomical_frames(obj, anatomy) -> tuple[np.ndarray, np.ndarray]:
     bind = axes.bind_of(anatomy, pose.parents, pose.heads, pose.tails)
     for i, role in enumerate(anatomy.roles):
         if bind is not None and role not in NO_PART:
-            frame = bind.joint_frame(i).rotation
-            result[i] = quaternion.from_matrix(pose.matrices[i, :3, :3].T @ frame)
+            result[i] = quaternion.from_matrix(pose.matrices[i, :3, :3].T @ bind.joint_frame(i).rotation)
     return result, quaternion.from_matrix(rigid(pose.rest)[:, :3, :3])
 
 

@@ -110,8 +110,7 @@ def follow(obj, scene, owners) -> None:
     end = scene.frame_current + max(round(REGAIN_TIME * scene.render.fps / scene.render.fps_base), 1)
     for owner, name, path in _weights(obj, owners):
         before = [key.co[1] for key in _keys(obj, path)]
-        now = getattr(owner.active_ragdoll, name)
-        _key(obj, owner, name, path, scene.frame_current, now, "LINEAR")
+        _key(obj, owner, name, path, scene.frame_current, getattr(owner.active_ragdoll, name), "LINEAR")
         _key(obj, owner, name, path, end, max(before, default=0.0) or 1.0, "LINEAR")
 
 

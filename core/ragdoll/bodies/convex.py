@@ -45,7 +45,6 @@ class Hull:
         return np.max(((points - middle) @ self.normals.T) / (self.offsets - self.normals @ middle), axis=1)
 
     def moved(self, shift: np.ndarray) -> "Hull":
-        """The hull moved by a vector [3]."""
         return _remembered(Hull(self.points + shift, self.normals, self.offsets + self.normals @ shift, self.faces))
 
     def mirrored(self) -> "Hull":

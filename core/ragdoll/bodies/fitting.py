@@ -125,8 +125,7 @@ def from_hull(solid: convex.Hull, origin: np.ndarray, axes: np.ndarray) -> Shape
     """A body of a hull in the frame `axes` about a world point; its middle is the middle of the hull's box."""
     low, high = solid.points.min(axis=0), solid.points.max(axis=0)
     middle = (low + high) / 2.0
-    points = solid.moved(-middle).points
-    return Shape(CONVEX_HULL, origin + axes @ middle, axes, (high - low) / 2.0, points)
+    return Shape(CONVEX_HULL, origin + axes @ middle, axes, (high - low) / 2.0, solid.moved(-middle).points)
 
 
 def fit(points, axes, kind: str = "AUTO", *, weights=None, share: float = 0.9, smallest: float = 0.0) -> Shape:
@@ -159,8 +158,7 @@ def fit(points, axes, kind: str = "AUTO", *, weights=None, share: float = 0.9, s
     local = (points - points.mean(axis=0)) @ axes
     corners = np.argmax(local / np.maximum(np.ptp(local, axis=0), 1e-12) @ _COMPASS.T, axis=0)
     chosen = np.union1d(np.linspace(0, len(points) - 1, MOST_POINTS).astype(int), corners)
-    few = weights[chosen] / weights[chosen].sum()
-    shape = _best(points[chosen], few, axes, kind, share, smallest)
+    shape = _best(points[chosen], weights[chosen] / weights[chosen].sum(), axes, kind, share, smallest)
     if shape.kind == CONVEX_HULL:  # made larger where it covers too little of all points
         reach = shape.solid.gauge((points - shape.center) @ shape.axes)
         factor = float(_quantiles(reach[:, None], weights, (share,))[0, 0])
@@ -295,8 +293,7 @@ def fit_hull(local: np.ndarray, weights: np.ndarray, share: float, smallest: flo
         solid = convex.hull(rest[corners])
     except RagdollError:
         return None
-    factor = float(_quantiles(solid.gauge(local)[:, None], weights, (share,))[0, 0])
-    return solid.scaled(max(factor, 1e-3))
+    return solid.scaled(max(float(_quantiles(solid.gauge(local)[:, None], weights, (share,))[0, 0]), 1e-3))
 
 
 # ---- bodies of several convex parts ---------------------------------------------------------------------------------

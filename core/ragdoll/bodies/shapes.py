@@ -229,8 +229,7 @@ class _Planner:
         shape = self._from_joints(i, points is not None)
         if points is None or len(points) < fitting.FEWEST_POINTS:
             return shape
-        settings = {"weights": weights, **self.fit_settings}
-        shape = self._fitted(i, shape, points, settings)
+        shape = self._fitted(i, shape, points, {"weights": weights, **self.fit_settings})
         kind, carried = self.kinds[i], np.flatnonzero(self.owner == i)
         # A body in the mirror plane, whose parts would have to mirror, becomes a compound by hand only.
         may_split = kind == COMPOUND or (kind == "AUTO" and self.twins[i] != i)

@@ -175,8 +175,7 @@ def excess(joint_type: str, limit_min, limit_max, r_rel) -> np.ndarray:
     else:
         x, turn, z = cone_angles(low, high, q.reshape(-1, 4))
         axis, aside = 1, beyond_ellipse(x, z, low, high)
-    beyond = np.maximum(aside, np.maximum(_beyond_range(turn, low[axis], high[axis]), 0.0))
-    return beyond.reshape(q.shape[:-1])
+    return np.maximum(aside, np.maximum(_beyond_range(turn, low[axis], high[axis]), 0.0)).reshape(q.shape[:-1])
 
 
 def brought_within(joint_type: str, limit_min, limit_max, rotation) -> np.ndarray:

@@ -82,8 +82,7 @@ class ListKind(Kind, ItemList):
         self.lists = (self, *self.lists)
 
     def declared(self) -> dict:
-        items = declare.items(self.group, self.active, group=ACTS, needs=declare.READ)
-        return {self.items: items, self.active: declare.row()}
+        return {self.items: declare.items(self.group, self.active, group=ACTS, needs=declare.READ)}
 
     def acts(self, obj) -> bool:
         return len(getattr(obj.active_ragdoll, self.items)) > 0

@@ -103,7 +103,6 @@ class Balance(Step):
         return Inputs(world=reader.world)
 
     def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state, _seconds: float) -> tuple:
-        """See `Step.apply`."""
         reader, (phase, push) = self._now
         before = balance.State() if state is None else state
         if push.left is not None:

@@ -7,7 +7,7 @@ from ....anatomy.roles import LEFT, RIGHT, ROLES
 from ....errors import RagdollError
 from ....motion.pose_layers import Layer, LayerInputs, LayerStack, blend_poses, mask_from_bones, mask_from_roles
 from ...settings import lists
-from ...settings.declare import ACTS, CHOSEN, STACK, record, row, settings
+from ...settings.declare import ACTS, CHOSEN, STACK, record, settings
 from ...settings.lists import ActionChoice, Named, an_object, choice, flag, items, named, number, share, text, whole
 from ..blend_spaces import FromSettings
 from . import Kind
@@ -92,13 +92,11 @@ class ActiveRagdollLayer(ActionChoice, lists.Playback, lists.BasePose, Named, bp
         "to bind", True)
     frame: number("Frame", "Frame of the action that is the pose", 1.0, precision=1)
     poses: items(ActiveRagdollPose, "pose_index")
-    pose_index: row()
     several: choice("Several Poses", SEVERAL, "NORMALIZE", "What becomes of more than one pose")
     blend_space: text("Blend Space", "Name of the blend space", refers="blend_spaces")
 
     mask: choice("Mask", MASKS, "ALL", "Which bones the layer acts on")
     mask_bones: items(ActiveRagdollBoneName, "mask_bone_index")
-    mask_bone_index: row()
     mask_children: flag("With Children", "What hangs on the bones is included", True)
     mask_falloff: whole("Falloff", "Bones over which the mask rises to its full value", 0, min=0, soft_max=6)
     mask_collection: text("Bone Collection", "Bone collection of the armature")
@@ -143,7 +141,6 @@ class ActiveRagdollBlendSpace(Named, bpy.types.PropertyGroup):
     x: settings(ActiveRagdollAxis)
     y: settings(ActiveRagdollAxis)
     samples: items(ActiveRagdollSample, "sample_index")
-    sample_index: row()
     sync: choice("Sync", SYNC, "NORMALIZED", "How clips of different lengths keep in phase")
     measured_object: an_object("Measured", "What speed and direction are measured of; empty: the character",
         update=lists.remembers("measured_object", "measured_name"))
@@ -221,7 +218,6 @@ class Layers(FromSettings, LayerStack):
         return lambda frame: clip.at(clip.clip_time(frame.seconds, start=start, speed=speed, mode=mode))
 
     def read(self, reader, _pose) -> LayerInputs:
-        """The inputs of the layers at the coming frame."""
         live = [reader.settings.layers[place] for place in self._places]
         several = {
             place: [item.weight for item in layer.poses]
@@ -285,8 +281,7 @@ class PoseLayersKind(Kind):
 
     def declared(self):
         layers = items(ActiveRagdollLayer, "layer_index", group=ACTS)
-        spaces = items(ActiveRagdollBlendSpace, "blend_space_index", group=ACTS)
-        return {"layers": layers, "layer_index": row(), "blend_spaces": spaces, "blend_space_index": row()}
+        return {"layers": layers, "blend_spaces": items(ActiveRagdollBlendSpace, "blend_space_index", group=ACTS)}
 
     def acts(self, obj) -> bool:
         return len(obj.active_ragdoll.layers) > 0

@@ -71,7 +71,6 @@ class AllLegs(Step):
         return Inputs() if any(leg.solver.ik_weight > 0.0 for leg in self.legs) else None
 
     def apply(self, rig, pose, inputs, _state, _seconds) -> tuple:
-        """See `Step.apply`."""
         return stabilize([leg.solver for leg in self.legs], rig, pose, inputs), None
 
 

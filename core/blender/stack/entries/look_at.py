@@ -12,7 +12,7 @@ from ...rig import armature, clips
 from ...rig.armature import anatomy_of
 from ...runtime import STATE
 from ...settings import declare, lists
-from ...settings.declare import STACK, STACK_VALUE, block, choice, flag, items, number, row, share, text, vector
+from ...settings.declare import STACK, STACK_VALUE, block, choice, flag, items, number, share, text, vector
 from .. import world_reader
 from . import ItemList, ItemStep, ListKind
 from .bone_transforms import feet_held
@@ -129,7 +129,6 @@ class ActiveRagdollLookAt(bpy.types.PropertyGroup):
         math.radians(15.0), subtype="ANGLE", min=0.0, max=math.pi / 2.0, needs=STACK)
     marks_reference: feet_held()
     entries: items(ActiveRagdollLookAtEntry, "active_entry", needs=STACK)
-    active_entry: row()
     events: items(ActiveRagdollWeightEvent)
 
 # fmt: on
@@ -151,10 +150,8 @@ class Step(ItemStep):
         weight, _left = weight_at(reader.seconds, events_of(own, reader.seconds_per_frame), now.weight)
         if weight <= 0.0:
             return None
-        if own.target_type == "POINT":
-            target = now.target_point[:]
-        else:
-            target = reader.point(self.name, own.target, own.target_bone)
+        at_point = own.target_type == "POINT"
+        target = now.target_point[:] if at_point else reader.point(self.name, own.target, own.target_bone)
         return Inputs(weight=weight, world=reader.world, target=point_to_model(target, reader.world))
 
 

@@ -32,7 +32,6 @@ class Elsewhere(Step):
         return Inputs(world=reader.world)
 
     def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state, _seconds: float):
-        """See `Step.apply`."""
         passage, frame, live = self._now
         if passage.action:
             pose = self.clip(passage.action, passage.fps).at(passage.seconds(frame))

@@ -7,7 +7,7 @@ import bpy
 from ....errors import RagdollError
 from ....motion.graph import ClipSource, Condition, Graph, GraphInputs, GraphPlayer, SpaceSource, State, Transition
 from ...run.records import readings
-from ...settings.declare import SHOT, STACK, record, row, settings
+from ...settings.declare import SHOT, STACK, record, settings
 from ...settings.lists import ActionChoice, Named, Playback, choice, flag, items, named, number, share, text
 from ..blend_spaces import FromSettings, Mover, states_of
 from . import Kind
@@ -77,7 +77,6 @@ class ActiveRagdollTransition(bpy.types.PropertyGroup):
     blend_time: number("Blend", "Seconds until the new state is shown alone", 0.2, min=0.0, soft_max=2.0,
         unit="TIME_ABSOLUTE")
     conditions: items(ActiveRagdollCondition, "condition_index")
-    condition_index: row()
 
 
 class ActiveRagdollGraph(bpy.types.PropertyGroup):
@@ -86,11 +85,8 @@ class ActiveRagdollGraph(bpy.types.PropertyGroup):
     enabled: flag(None, "The graph gives the pose that layers are put on", False)
     weight: share("Weight", "0 is the character's own animation, 1 the graph's")
     parameters: items(ActiveRagdollParameter, "parameter_index")
-    parameter_index: row()
     states: items(ActiveRagdollGraphState, "state_index")
-    state_index: row()
     transitions: items(ActiveRagdollTransition, "transition_index")
-    transition_index: row()
     record: record(str, "What the ragdoll gave the parameters in the simulated shot, as JSON", SHOT)
 
 
@@ -133,7 +129,6 @@ class StateGraph(FromSettings, GraphPlayer):
         return None
 
     def read(self, reader, _pose) -> GraphInputs:
-        """The inputs of the graph at the coming frame."""
         live, contacts = reader.settings.graph, self._contacts
         given = {} if contacts is None else readings(self._obj, contacts, reader.scene, reader.frame)
         parameters = {}

@@ -66,8 +66,7 @@ class Step(ItemStep):
             space = WORLD if given else getattr(item, f"{what}_space")
             bone = rig.bone(self.name, getattr(item, f"{what}_bone")) if space == BONE else -1
             own |= {f"{what}_space": space, f"{what}_bone": bone}
-        end = rig.bone(self.name, item.end_bone)
-        self.solver = TwoBoneIK(rig, end, self.name, **own)
+        self.solver = TwoBoneIK(rig, rig.bone(self.name, item.end_bone), self.name, **own)
         # Where Blender keeps one of the limb's bones at its parent's tail:
         self.solver.connected = any(is_held(self.obj, rig.name(bone)) for bones in self.solver.below for bone in bones)
 
