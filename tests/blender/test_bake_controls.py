@@ -27,7 +27,7 @@ def _controlled(scene, human=rigs.HUMAN, more=()):
         table[f"IK {name}"] = (head, tail, f"IK {parent}" if parent in ARMS else parent)
     table["hand"] = (table["finger.L"][0], (0.85, 0, 1.42), None)
     for name, (head, tail, parent) in human.items():
-        table[f"DEF-{name}"] = (head, tail, parent and f"DEF-{parent}")
+        table[f"DEF-{name}"] = (head, tail, f"DEF-{parent}" if parent else name)
     obj = rigs.armature(scene, table)
     for name in human:
         control_rigs.constraint(obj, f"DEF-{name}", "COPY_TRANSFORMS", name)
@@ -141,16 +141,19 @@ def test_what_a_tweak_bends_is_foreseen_where_the_bone_has_turned(fresh_scene):
     assert np.transpose(bent) * length / 1e-3 == pytest.approx(rig._jacobian(before, [tweak])[6:9, 3:], abs=0.02)
 
 
-@pytest.mark.parametrize("to, keying", (("CONTROLS", True), ("AUTO", True), ("DEFORM", False)))
+@pytest.mark.parametrize("to, keying", (("CONTROLS", True), ("AUTO", False), ("DEFORM", False)))
 def test_the_pose_of_a_frame_is_put_on_bones_or_controls(fresh_scene, to, keying):
     obj = _controlled(fresh_scene) if to != "DEFORM" else rigs.swinging_human(fresh_scene, 1, LAST)
     build.build(obj, fresh_scene, _deforming(obj) if to != "DEFORM" else "DEFORM")
     rigs.set_weights(obj, 0.0)
-    rigs.play(fresh_scene, 1, 12)
+    bpy.ops.active_ragdoll.simulate()
+    fresh_scene.frame_set(12)
     shown = _places(obj)
     names = [part.bone for part in obj.active_ragdoll.parts]
     fresh_scene.tool_settings.use_keyframe_insert_auto = keying
     bpy.ops.active_ragdoll.pose_this_frame(to=to)
+    rigs.update()
+    assert np.abs(_places(obj) - shown).max() < 1e-4
     bpy.ops.active_ragdoll.remove()
     if keying:
         rigs.step(fresh_scene, (1, 12))

@@ -85,8 +85,7 @@ class Controls:
         self.shaped = {bone.name for bone in obj.pose.bones if bone.custom_shape}
         self.rows = [self.all.find(name) for name in bones]
         self.bodiless = ~np.isin(bones, [part.bone for part in obj.active_ragdoll.parts] or bones)
-        ways = [path_to_root(parents, body) for body in range(len(bones))]
-        self._paths_to = np.array([[float(other in way) for other in range(len(bones))] for way in ways])
+        self._paths_to = np.array([np.isin(range(len(bones)), path_to_root(parents, i)) for i in range(len(bones))])
         try:
             self.leading = partial(rig_graph.leading, rig_graph.sources(self.copy))
             self._prune([*bones, *self._near_ends()])
@@ -550,7 +549,8 @@ class Controls:
     def _placing(self) -> np.ndarray:
         """What the places of bodies count [m, 1]: most where limbs begin whose ends inverse kinematics holds."""
         begins = np.isin(self.rows, [limb.upper for limb in self.limbs.found])
-        return np.where(self.reversed | self.bodiless, LET_GO, np.where(begins, BEGINS, 1.0))[:, None] * (PLACE_WEIGHT / self.height)
+        weights = np.where(self.reversed | self.bodiless, LET_GO, np.where(begins, BEGINS, 1.0))
+        return weights[:, None] * (PLACE_WEIGHT / self.height)
 
     def _weights_in(self, poses: np.ndarray) -> np.ndarray:
         """What turns of bodies count about the axes of the armature [m, 3, 3]."""
