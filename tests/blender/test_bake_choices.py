@@ -9,7 +9,7 @@ import hitting
 import rigs
 from active_ragdoll.core.blender import bake
 from animated import SAME, animate, animation_settings, curves, matrices, played, random_poses, restore
-from core.blender.bake import action_keys, actions
+from core.blender.bake import actions
 from core.blender.rig import action_channels
 
 pytestmark = pytest.mark.blender_version
@@ -22,19 +22,11 @@ INSIDE = np.array([frame in RANGE for frame in EVERY])
 def _animated(kind):
     """A chain whose animation is an action, two NLA tracks, or both."""
     obj = animated.rig(["a", "b", "c"], MODES)
-    bones = list(obj.pose.bones.keys())
-    tracks = obj.animation_data_create().nla_tracks
-    for number in range(2 * (kind != "action")):
-        action = animate(obj, bones, [1, 30, 60], seed=number)
-        track = tracks.new()
-        track.name = f"track {number}"
-        strip = track.strips.new(track.name, 1, action)
-        strip.blend_type = "COMBINE" if number else "REPLACE"
-        if action_channels.has_slots():
-            strip.action_slot = action_channels.current(obj)[1]
-        obj.animation_data.action = None
+    animated.with_tracks(obj, [(1, 60)] * 2 * (kind != "action"))
+    for track in obj.animation_data.nla_tracks[1:]:
+        track.strips[0].blend_type = "COMBINE"
     if kind != "tracks":
-        animate(obj, bones, [1, 25, 60])
+        animate(obj, list(obj.pose.bones.keys()), [1, 25, 60])
     return obj
 
 
@@ -75,14 +67,6 @@ def test_a_layer_plays_over_the_animation_and_goes_again(kind, combined):
     assert np.abs(played(obj, EVERY) - before).max() < SAME
     assert animation_settings(obj) == settings
     assert held is None or curves(old, obj) == held
-
-
-def test_a_combined_layer_of_what_is_played_changes_nothing():
-    obj = _animated("action")
-    before = played(obj, RANGE)
-    poses = action_keys.Poses.from_matrix_basis(["a", "b", "c"], RANGE, before)
-    actions.bake(obj, poses, "Baked", destination=actions.LAYER, below=_below(obj))
-    assert rigs.angles(played(obj, RANGE), before).max() < 1e-3
 
 
 def test_the_current_action_is_keyed_itself_and_comes_back_bit_for_bit():

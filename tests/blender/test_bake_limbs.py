@@ -85,9 +85,8 @@ def test_ends_are_exact_and_the_middle_joints_where_they_were(fresh_scene, kind)
     assert [bone.ik_stretch for bone in obj.pose.bones] == stretch
 
 
-@pytest.mark.parametrize("without", ((), ENDS))
+@pytest.mark.parametrize("without", ((), ENDS))  # which have no bodies then and are shown as before too
 def test_a_switch_is_held_over_the_range_and_goes_back(fresh_scene, without):
-    """With ends of limbs that have no bodies: they are shown as before too."""
     obj, names = _shot(fresh_scene, control_rigs.layered, without=without)
     before, path = places(fresh_scene, obj, names, LAST), 'pose.bones["hips"]["ik_hand.L"]'
     for limbs, value, control in (("FK", 0.0, "forearm.L"), ("AS_KEYED", 1.0, "IK-hand.L")):
