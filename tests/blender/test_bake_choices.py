@@ -9,7 +9,7 @@ import hitting
 import rigs
 from active_ragdoll.core.blender import bake
 from animated import SAME, animate, animation_settings, curves, matrices, played, random_poses, restore
-from core.blender.bake import actions
+from core.blender.bake import action_keys, actions
 from core.blender.rig import action_channels
 
 pytestmark = pytest.mark.blender_version
@@ -69,6 +69,14 @@ def test_a_layer_plays_over_the_animation_and_goes_again(kind, combined):
     assert held is None or curves(old, obj) == held
 
 
+def test_a_combined_layer_of_what_is_played_changes_nothing():
+    obj = _animated("action")
+    before = played(obj, RANGE)
+    poses = action_keys.Poses.from_matrix_basis(["a", "b", "c"], RANGE, before)
+    actions.bake(obj, poses, "Baked", destination=actions.LAYER, below=_below(obj))
+    assert rigs.angles(played(obj, RANGE), before).max() < 1e-3
+
+
 def test_the_current_action_is_keyed_itself_and_comes_back_bit_for_bit():
     obj = _animated("action")
     action = action_channels.current(obj)[0]
@@ -90,8 +98,6 @@ def test_the_current_action_is_keyed_itself_and_comes_back_bit_for_bit():
 
 
 # ---- by the operator -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("stretch", (0.0, 0.008))
 def test_only_chosen_bones_and_frames_in_which_physics_acts_get_keys(fresh_scene, stretch):
     """At full weight with a blow on the chest at frame 12; with a shin that its body cannot follow in length."""
