@@ -79,10 +79,9 @@ def human_shares(table: str, anatomy: roles.Anatomy, parents, bones, volumes) ->
     segments: list = []  # (segment, side) of every bone: what has none by its role, such as a twist bone, its parent's
     for bone, parent in enumerate(parents):
         segment = _OF_ROLE.get(anatomy.roles[bone])
-        if segment is None:
-            segments.append(segments[parent] if parent >= 0 else (TRUNK, roles.CENTER))
-        else:
-            segments.append((segment, roles.CENTER if segment in _CENTRAL else anatomy.sides[bone]))
+        side = roles.CENTER if segment in _CENTRAL else anatomy.sides[bone]
+        above = segments[parent] if parent >= 0 else (TRUNK, roles.CENTER)
+        segments.append(above if segment is None else (segment, side))
     own = {int(bone): i for i, bone in enumerate(bones)}
     chosen = np.isin(np.arange(len(parents)), bones)
     # Of each bone: its own body, else its nearest ancestor's, else the first.
@@ -129,8 +128,7 @@ def stabilised(masses, parents) -> np.ndarray:
 
     `masses` are positive [kg] [m], `parents` in any order, -1 at roots [m].
     """
-    masses = np.array(masses, dtype=float)
-    result = masses.copy()
+    result = np.array(masses, dtype=float)
     for i in from_the_roots(parents):
         if parents[i] >= 0:
             result[i] = np.clip(result[i], *(bound * result[parents[i]] for bound in STABLE))
@@ -144,7 +142,7 @@ def carried(masses, parents) -> np.ndarray:
     `parents` in any order, -1 at roots [m].
     """
     result = np.array(masses, dtype=float)
-    for i in reversed(list(from_the_roots(parents))):
+    for i in reversed(from_the_roots(parents)):
         if parents[i] >= 0:
             result[parents[i]] = max(result[parents[i]], result[i] / CARRIED)
     return _with_totals(result, masses, parents)
@@ -162,7 +160,6 @@ def _with_totals(changed, masses, parents) -> np.ndarray:
 
 
 # ---- as strong as a human -------------------------------------------------------------------------------------------
-
 # Peak static torques of men, in the strongest direction of each joint, N m:
 #
 # =============  ======  =============================================================================================
@@ -211,24 +208,23 @@ _TABLE = {  # torque [N m] of a man of 70 kg and 1.8 m, and length of the segmen
 _UNKNOWN = _TABLE[roles.FOREARM]  # a rig without any role: a joint in the middle of the table
 
 
-def human_strengths(anatomy: roles.Anatomy, parents, mass: float, height: float):
+def human_strengths(bone_roles, parents, mass: float, height: float):
     """Largest torque [N m] and force [N] of every bone [n] of a character.
 
     A bone that is not known by itself (TWIST, HELPER, GENERIC) is as strong as the nearest known one above it.
     Raises RagdollError: mass or height is not a positive number; the message names it.
 
     Args:
-        parents: bone parents in any order, -1 at roots [n]; the anatomy's own are used where it has some.
+        bone_roles, parents: of all bones, in any order; -1 at roots [n].
         mass: of the whole character [kg]. height [m].
     """
     for name, value in (("mass", mass), ("height", height)):
         if not (np.isfinite(value) and value > 0.0):
             raise RagdollError(f"Strengths need a positive {name}, got {value:g}")
-    parents = roles.body_parents(anatomy, parents)
     rows = [_UNKNOWN] * len(parents)
     for bone in from_the_roots(parents):
         above = rows[parents[bone]] if parents[bone] >= 0 else _UNKNOWN
-        rows[bone] = _TABLE.get(anatomy.roles[bone], above)
+        rows[bone] = _TABLE.get(bone_roles[bone], above)
     torque, length = np.array(rows, dtype=float).reshape(-1, 2).T
     weight = mass * GRAVITY
     torque = torque * weight * height / (MASS * GRAVITY * STATURE)
