@@ -436,8 +436,8 @@ class Controls:
 
     def _unmeasured(self, name: str, body: int) -> Owner:
         """An owner that does nothing."""
-        row, parent = self.all.find(name), self.all[name].parent
-        return Owner(name, row, self.all.find(parent.name) if parent else -1, body, *np.zeros((2, len(self.rows), 3, 2, 3)))
+        parent, zeros = self.all[name].parent, np.zeros((2, len(self.rows), 3, 2, 3))
+        return Owner(name, self.all.find(name), self.all.find(parent.name) if parent else -1, body, *zeros)
 
     def _shifted(self, owner: Owner, unit: float) -> Owner:
         """An owner with its responses to shifts as well, in some unit; itself where it cannot be shifted."""
