@@ -97,6 +97,22 @@ def test_a_hit_loosens_and_the_weights_come_back(fresh_scene):
     assert np.all(np.diff(arm) >= 0.0) and arm[-1] == 1.0
 
 
+@pytest.mark.parametrize("space", ("WORLD", "JOINT"))
+def test_an_arm_that_hurts_hangs_and_comes_back(fresh_scene, space):
+    """In T-pose, with a trunk that something else holds."""
+    scene = empty(24, 60)
+    scene.gravity = (0.0, 0.0, -9.81)
+    obj = rigs.human(scene)
+    obj.active_ragdoll.drive_space = space
+    build.build(obj, scene)
+    for bone in ("hips", "spine"):
+        obj.pose.bones[bone].active_ragdoll.body_mode = "KINEMATIC"
+    add(obj, "forearm.L", 10, (0.0, 0.0, 0.0), hurts=1.5)
+    left, right = play(scene, obj, 60)[:, rigs.rows(obj, ("forearm.L", "forearm.R")), 2, 3].T
+    assert left[20:40].min() < left[9] - 0.25 and abs(left[59] - left[9]) < 0.01
+    assert np.abs(left[:10] - left[9]).max() < 0.01 and np.abs(right - right[9]).max() < 0.02
+
+
 @pytest.mark.parametrize("broken", ("hit", "run", "removed"))
 def test_what_ends_in_mid_push_pushes_no_more(fresh_scene, broken):
     scene = empty(24, 30)

@@ -104,6 +104,7 @@ BAD = (
     ({"direction": (np.nan, 0.0, 0.0)}, "'Hip'.*direction"),
     ({"point": (0.0, np.inf, 0.0)}, "'Hip'.*point"),
     ({"duration": -1.0}, "'Hip'.*duration"),
+    ({"hurts": -1.0}, "'Hip'.*hurts"),
 )
 
 
@@ -149,6 +150,17 @@ def test_without_gravity_the_earths_counts_and_without_a_size_nothing():
     assert one == pytest.approx(other)
     with pytest.raises(RagdollError, match="height"):
         _ = bodies(size=0.0).fastest
+
+
+def test_where_it_hurts_the_limb_has_no_strength_until_that_comes_back():
+    roles = ["PELVIS", "SPINE", "CLAVICLE", "UPPER_ARM", "HELPER", "HAND", "GENERIC", "THIGH", "FOOT", "GENERIC"]
+    parents = np.array([-1, 0, 1, 2, 3, 3, 5, 0, 7, -1])
+    for row, limb in ((3, range(2, 7)), (5, range(2, 7)), (8, (7, 8)), (1, (1,)), (9, (9,))):
+        assert np.flatnonzero(hits.limb_of(row, roles, parents)).tolist() == [*limb]
+    course = [hits.strength_left(2.0, since) for since in np.linspace(0.0, 2.0, 41)]
+    assert course[0] == course[-1] == 1.0  # at its own frame, and when that time is over
+    assert course[1] < 1e-3 and course[20] == 0.5 and np.all(np.diff(course[1:]) >= 0.0)
+    assert hits.strength_left(0.0, 1.0) == hits.strength_left(2.0, -1.0) == 1.0
 
 
 def test_bad_loosening_is_refused():

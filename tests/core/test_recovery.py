@@ -180,6 +180,11 @@ def test_who_steps_is_knocked_out_by_what_no_step_catches_or_strikes_hard_not_by
         assert states.step(settings, State(phase, progress=0.2), motion, 0.0, 1 / 24, 24.0).phase == expected
 
 
+def test_the_simulation_goes_on_while_a_limb_hurts():
+    for hurts, end in ((False, ANIMATED), (True, ACTIVE)):
+        assert run(Settings(), motion=lambda *now, h=hurts: replace(knocked_out(*now), hurts=h))[-1].phase == end
+
+
 def test_a_motion_that_is_no_number_and_bad_settings_are_named():
     for key in ("mean_speed", "pelvis_speed", "distance", "impulse"):
         broken, frames = replace(STILL, **{key: np.nan}), (11 / 24, 12 / 24, 24.0)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ... import quaternion
 from ...errors import RagdollError
-from ...pose import affine
+from ...pose import affine, moved
 from ...ragdoll import hits as core_hits
 from ...ragdoll.drives import springs
 from ..physics import body_objects, built, world
@@ -25,6 +25,8 @@ from .shot_run import Effect
 from .write import put
 
 SAME_POINT = 1e-6  # of the height
+BEARS = 0.5  # least strength that is left of a limb which bears
+FLAT = 0.02  # of the height: what the animation has so near its lowest point stands
 FARTHEST = 10.0  # greatest distance of a hit's point from its body, in heights of the character
 
 
@@ -48,8 +50,10 @@ class CharacterHits:
         """Read the settings, and make sure that there is a hitter wherever something acts."""
         parts = character.obj.active_ragdoll.parts
         self.character, self.parents = character, built.parents_of(parts)  # rows of the parents, -1 at roots
+        self.roles = [character.obj.pose.bones[part.bone].active_ragdoll.role for part in parts]
         self.inertia = body_objects.own_moments([part.body for part in parts])  # about the bodies' own axes [m, 3]
         self.factors = np.ones(len(parts))  # of its weights [m]
+        self.strength = np.ones(len(parts))  # what is left of that of its limbs, where hits hurt [m]
         self.hits: list = []  # and explosions, those that are enabled, in the bodies' own axes
         self.targets: dict = {}  # objects that they refer to, by their title
         self.loose = core_hits.Loosening()
@@ -109,10 +113,12 @@ def _take_hit(own: CharacterHits, entry, number: int, first: int, last: int) -> 
     if strength > 0.0 and np.isfinite(strength):  # else the message names the strength itself
         way = turn @ (impulse / strength) if entry.space == core_hits.LOCAL else impulse / strength
     what = float(entry.frame), entry.bone, strength, tuple(way), tuple(turn @ np.array(entry.point, dtype=float))
-    hit = core_hits.Hit(*what, entry.space, entry.duration, number=number)
+    hit = core_hits.Hit(*what, entry.space, entry.duration, entry.hurts, number=number)
     if entry.space == core_hits.TOWARDS and entry.target is None:
         raise RagdollError(f"{hit.title}: it has no target object to go towards")
     notes = core_hits.checked(hit, names, first, last)
+    if entry.hand and own.character.obj.active_ragdoll.target_armature is None:
+        notes.append(f"{hit.title}: no hand goes there before Simulate")
     away = max(abs(component) for component in hit.point)
     if away > FARTHEST * own.character.height:
         raise RagdollError(f"{hit.title}: the point is {away:.3g} m from the body, too far to push there")
@@ -153,6 +159,7 @@ class Hits(Effect):
         """Make sure that there is an impulse spring wherever a hit acts."""
         self.by_name: dict[str, CharacterHits] = {}
         self._acted = False  # in the last step
+        self.strength = np.ones(len(run.masses))  # what is left of it where hits hurt [m]
         for character in run.characters:
             if not character.obj.active_ragdoll.muted:
                 STATE.warnings[character.name] = []
@@ -191,7 +198,8 @@ class Hits(Effect):
         factor = np.ones(len(run.masses)) if self.factor is None else self.factor.copy()
         for own in acting:
             _step_character(run, own, scene, struck)
-            factor[own.character.rows] = own.factors
+            self.strength[own.character.rows] = own.strength
+            factor[own.character.rows] = own.factors * own.strength
         self.state(factor=factor, awake=struck, struck=struck)
 
     def impulses_on(self, run, character, frame: int) -> list:
@@ -202,6 +210,15 @@ class Hits(Effect):
         rate, rows = _rate(run.graph.scene), character.rows
         found = _pushes(run, own, run.graph.scene, run.body[rows], frame / rate, (frame + 1) / rate, rate)
         return [push.impulse for push in found if not run.kinematic_by_user[rows][push.row]]
+
+    def fells(self, run, character) -> bool:
+        """Whether half of what its animation stands on hurts too much to bear it."""
+        weak = self.strength[character.rows] < BEARS
+        if not weak.any():
+            return False
+        bodies = zip(character.bodies.objects, run.wanted[character.rows], strict=True)
+        low = np.array([moved(np.array(body.bound_box), place)[:, 2].min() for body, place in bodies])
+        return weak[low < low.min() + FLAT * character.height].mean() >= 0.5
 
     def finish(self, run) -> None:
         for hitter in [hitter for own in self.by_name.values() for hitter in own.hitters if hitter.acting]:
@@ -248,6 +265,11 @@ def _step_character(run, own: CharacterHits, scene, struck) -> None:
     blows = [core_hits.Blow(p.hit.frame / rate, p.row, p.whole, p.hit.duration) for p in felt]
     size = own.character.mass, own.character.height, world.pull(scene)
     own.factors = core_hits.loosened(own.loose, own.factors, blows, own.parents, begin, end, *size)
+    own.strength = np.ones(len(own.parents))
+    for hit in own.hits:
+        if (left := core_hits.strength_left(getattr(hit, "hurts", 0.0), end - hit.frame / rate)) < 1.0:
+            limb = core_hits.limb_of(own.character.bone_names.index(hit.bone), own.roles, own.parents)
+            own.strength[limb] = np.minimum(own.strength[limb], left)
 
 
 def _foreseen(run, rows, share: float) -> np.ndarray:

@@ -270,10 +270,10 @@ def _pull(run, character, legs) -> complex:
     felt = max(size - SLACK * character.height, 0.0)
     if run.frame <= run.first or felt == 0.0:
         return 0j
-    hits = run.effect("hits").by_name.get(character.name)
+    factor = run.effect("hits").factor
     driven = np.maximum(*run.weights())[rows].tolist()
     borne = [weight for bone, weight in zip(character.bone_names, driven, strict=True) if bone in legs]
-    if min(borne, default=0.0) < 0.1 or (hits is not None and hits.factors.min() < 1.0):
+    if min(borne, default=0.0) < 0.1 or (factor is not None and factor[rows].min() < 1.0):
         return 0j
     return complex(*away) * felt / (size * YIELDING**2)
 

@@ -255,15 +255,17 @@ class Recovery:
         return self.state.weight
 
     def _motion(self, run, scene, speeds: np.ndarray, impulse: float) -> states.Motion:
-        rows, phase = self.character.rows, self.state.phase
-        fell = phase not in (states.LIMP, states.SETTLING) and balance.has_fallen(self.character.motion, run.frame)
+        rows, phase, lies = self.character.rows, self.state.phase, self.state.phase in (states.LIMP, states.SETTLING)
+        fell = balance.has_fallen(self.character.motion, run.frame) or run.effect("hits").fells(run, self.character)
+        sound = run.effect("hits").strength[rows] == 1.0
         distances = np.linalg.norm(run.body[rows, :3, 3] - run.wanted[rows, :3, 3], axis=1)
         return states.Motion(
             mean_speed=float(speeds[rows].mean()),
             pelvis_speed=float(speeds[rows][self._pelvis_body]),
-            distance=float(distances.max()),
+            distance=float(distances[sound].max(initial=0.0)),
             impulse=impulse,
-            lost=self._is_astray(run) if phase == states.RECOVERING else fell,
+            lost=self._is_astray(run) if phase == states.RECOVERING else fell and not lies,
+            hurts=not sound.all(),
             steps=self.character.obj.active_ragdoll.balance.enabled,
             mass=self.character.mass,
             size=self.character.height,
@@ -287,6 +289,8 @@ class Recovery:
             raise NoRoom("gravity does not pull it to a floor")
         if own and self._floor_moved(run) > MOVES * self.character.height:
             raise NoRoom("the floor under it moves")
+        if own and run.effect("hits").fells(run, self.character):
+            raise NoRoom("a leg hurts")
         if own and (first := self._lets_first(run)):
             raise NoRoom(f"'{first}' lies on it or gets up there")
         self.tried = True

@@ -139,6 +139,7 @@ class Tone(Effect):
         )
         rows, paces = joints["rows"], [tone.pace(each.character.height, pull) for each in falling]
         weight = run.numbers["tone"][rows] * ~(run.limp | run.kinematic)[rows] * strength
+        weight *= run.effect("hits").strength[rows]
         braced = np.minimum(np.where(joints["arms"], tone.BRACED * weight, weight), 1.0)
         weight, own = np.where(reflexes, braced, weight), run.numbers["max_torque"][rows]
         strongest = np.where(own > 0.0, own, joints["strengths"])

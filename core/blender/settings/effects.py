@@ -14,7 +14,7 @@ from .. import runtime
 from ..physics import built, world
 from ..rig.armature import check_ragdoll
 from . import declare, lists
-from .declare import DERIVED, READ, SHOT, record
+from .declare import DERIVED, READ, SHOT, STACK, record
 
 SPACES = (
     ("WORLD", "World", "Along the world's axes"),
@@ -113,6 +113,9 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
     space: choice("Space", SPACES, "WORLD")
     duration: number("Duration", DURATION, min=0.0, soft_max=2.0, precision=3, unit="TIME_ABSOLUTE", zero="a blow",
         ticked=0.2)
+    hurts: number("Hurts", "Time in which the limb that is hit gets its strength back, which it loses at once: an arm "
+        "hangs, a leg gives way", min=0.0, soft_max=5.0, unit="TIME_ABSOLUTE", zero="not at all", ticked=2.0)
+    hand: flag("Hand to the Wound", "The nearest free hand goes there while it hurts, if it reaches", needs=STACK)
     target: block("Target", "Object to hit towards")
 
 
