@@ -22,6 +22,8 @@ REMEDIES = (
     (diagnosis.DROPS_FRAMES, "Play Every Frame", "Let playback show every frame, however long it takes"),
     (diagnosis.REMAPPED, "Set to the Same", "Let each frame stand at its own time"),
     (diagnosis.OUTSIDE, "Fit Anew", "Forget what was edited of these bodies, and build anew"),
+    (diagnosis.MASS_RATIO, "Automatic Masses", "Forget the own masses of these bodies, and build anew"),
+    (diagnosis.NO_WAY_UP, "Let It Blend", "Have it get up by a blend, without hands and feet"),
     (diagnosis.TIME_SCALE, "Set to 1", "Let the bodies move at the animation's speed"),
     (diagnosis.TINY, "Merge", "Let tiny bodies ride on their parents' bodies, and build anew"),
     (diagnosis.SUBSTEPS, "Steps", "Raise the world's steps and the solver's iterations to what limits need"),
@@ -236,8 +238,9 @@ class ACTIVE_RAGDOLL_OT_rename_preset(OnOwnPreset, bpy.types.Operator):
     name: text("New Name", "The preset's name in the menu")
 
     def act(self, _context, _obj):
-        profiles.rename_own(self.preset, self.name)
-        return f"Preset '{self.preset}' is '{self.name}' now"
+        old = self.preset  # the menu's items are others afterwards
+        profiles.rename_own(old, self.name)
+        return f"Preset '{old}' is '{self.name}' now"
 
 
 class ACTIVE_RAGDOLL_OT_remove_preset(OnOwnPreset, bpy.types.Operator):
@@ -246,5 +249,6 @@ class ACTIVE_RAGDOLL_OT_remove_preset(OnOwnPreset, bpy.types.Operator):
     preset: choice("Preset", _own)
 
     def act(self, _context, _obj):
-        profiles.remove_own(self.preset)
-        return f"Preset '{self.preset}' removed"
+        gone = self.preset
+        profiles.remove_own(gone)
+        return f"Preset '{gone}' removed"

@@ -67,7 +67,6 @@ class ACTIVE_RAGDOLL_PT_health(Part, bpy.types.Panel, parent="main", need_ragdol
 
     def draw(self, context):
         obj = active_armature(context)
-        self.layout.operator("active_ragdoll.diagnose", icon="VIEWZOOM")
         for finding in health.notices(obj, context.scene):
             draw_notice(self.layout.box(), context, finding)
 
@@ -139,6 +138,9 @@ class ACTIVE_RAGDOLL_PT_motion(Sidebar, bpy.types.Panel, bl_options={"DEFAULT_CL
 
 class ACTIVE_RAGDOLL_PT_setup(Sidebar, bpy.types.Panel, bl_options={"DEFAULT_CLOSED"}):
     """What the ragdoll is made of, and what leads it"""
+
+    def fill(self, _context, _obj, column):
+        column.operator("active_ragdoll.diagnose", icon="VIEWZOOM")
 
 
 class ACTIVE_RAGDOLL_PT_drive(Part, bpy.types.Panel, parent="setup"):

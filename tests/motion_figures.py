@@ -82,10 +82,7 @@ def figures(own, deltas, places, fps: float, gravity: float = 9.81) -> dict:
 
 def beyond(found: dict) -> dict:
     """Those of some figures that are out of their bounds."""
-    return {
-        name: value for name, value in found.items()
-        if (value < BOUNDS[name] if name == "seconds" else value > BOUNDS[name])
-    }  # fmt: skip
+    return {n: v for n, v in found.items() if (v < BOUNDS[n] if n == "seconds" else v > BOUNDS[n])}
 
 
 def most_slide(made, values, fps: float) -> float:
@@ -102,6 +99,7 @@ def strays(own, made, deltas, places, surface, floor, fps: float) -> dict:
     upper, middle, end = (places[:, own.limbs[:, i]] for i in range(3))
     bend = np.cross(middle - upper, end - middle) / (own.upper * own.lower)[:, None]
     back = -np.sum(bend * quaternion.rotate(deltas[:, own.limbs[:, 0]], own.hinges[:, 0]), axis=-1)
+    back -= back[-1].clip(0.0)  # the animation's own, as of a horse's knees
     times = np.arange(len(places)) / fps
     stands = (times > made.times[1]) & (times < made.times[-2])  # until it steps into the animation's stance
     return {

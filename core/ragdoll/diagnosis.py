@@ -21,13 +21,14 @@ WORLD_DISABLED, TIME_SCALE, EXCLUDED, OUTDATED = "WORLD_DISABLED", "TIME_SCALE",
 LEFT_OVER, REFUSED, DISABLED, GRAVITY_WEIGHT = "LEFT_OVER", "REFUSED", "DISABLED", "GRAVITY_WEIGHT"
 JOINT_MOVED, OUTSIDE, DROPS_FRAMES, BIND_POSE = "JOINT_MOVED", "OUTSIDE", "DROPS_FRAMES", "BIND_POSE"
 ELSEWHERE, USER_CACHE, REMAPPED = "ELSEWHERE", "USER_CACHE", "REMAPPED"
-UNEVEN_SCALE, UNEVEN_PARENT = "UNEVEN_SCALE", "UNEVEN_PARENT"
+UNEVEN_SCALE, UNEVEN_PARENT, NO_WAY_UP = "UNEVEN_SCALE", "UNEVEN_PARENT", "NO_WAY_UP"
 ERROR, WARNING, INFO = "ERROR", "WARNING", "INFO"
 # How severe each kind is, in the order in which findings are told.
 KINDS = dict.fromkeys((ELSEWHERE, LEFT_OVER, WORLD_DISABLED, USER_CACHE, REMAPPED, EXCLUDED, DISABLED), ERROR)
 KINDS |= dict.fromkeys((UNEVEN_SCALE, UNEVEN_PARENT, REFUSED, ANIMATED_SCALE), ERROR) | {OUTDATED: INFO}
 KINDS |= dict.fromkeys((JOINT_MOVED, OUTSIDE, BIND_POSE, OVERLAP, FIRST_POSE, MASS_RATIO, TINY), WARNING)
-KINDS |= dict.fromkeys((SUBSTEPS, ITERATIONS, SCALE, TIME_SCALE, GRAVITY_WEIGHT), WARNING) | {DROPS_FRAMES: INFO}
+KINDS |= dict.fromkeys((SUBSTEPS, ITERATIONS, SCALE, TIME_SCALE, GRAVITY_WEIGHT), WARNING)
+KINDS |= dict.fromkeys((DROPS_FRAMES, NO_WAY_UP), INFO)
 
 DEEP = 1e-3  # of the height: shapes that stand less deep in each other are pushed apart unseen
 TINY_SIZE = 0.02  # of the height
@@ -146,7 +147,7 @@ def _found(kind: str, text: str, remedy: str, button="", bones=()) -> Finding:
 
 
 def refusal(kind: str, text: str) -> Finding:
-    """What a run refuses, in the words of its message."""
+    """What a run refuses or goes without, in the words of its message."""
     scale = "apply_transform", {"location": False, "rotation": False}, "Apply Scale"
     remedies = {
         ELSEWHERE: ("Rebuild, which makes it here", REBUILD),
@@ -155,6 +156,7 @@ def refusal(kind: str, text: str) -> Finding:
         UNEVEN_SCALE: ("Apply the scale", scale),
         UNEVEN_PARENT: ("Apply the scale of the parent",),
         REFUSED: ("Mend it, or rebuild", REBUILD),
+        NO_WAY_UP: ("Give its bones their roles, or let it blend", "Let It Blend"),
     }
     return _found(kind, text, *remedies[kind])
 
@@ -257,9 +259,9 @@ def _masses(s):
     heavy, light = int(joined[worst]), int(s.parents[joined[worst]])
     (name, other), mass, times = (s.names[i] for i in (heavy, light)), s.masses[heavy], ratio[worst]
     others = _more(len(large), "pair")
-    text = f"'{name}' weighs {mass:.3g} kg, {times:.3g} times '{other}' that it hangs on{others}: the joint gives way"
+    text = f"'{name}' weighs {mass:.3g} kg, {times:.0f} times '{other}' that it hangs on{others}: the joint gives way"
     bones = dict.fromkeys(s.names[i] for n in large for i in (int(joined[n]), int(s.parents[joined[n]])))
-    yield _found(MASS_RATIO, text, "Set their own masses nearer to each other, or to 0", bones=bones)
+    yield _found(MASS_RATIO, text, "Set their own masses nearer to each other, or to 0", "Automatic Masses", bones)
 
 
 def _tiny(s):

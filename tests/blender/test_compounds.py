@@ -33,11 +33,6 @@ def corners_of(part) -> list:
     return [piece.core()[0] for piece in body_objects.solids_of(part.body)]
 
 
-def local_corners(part) -> np.ndarray:
-    """Those of all pieces in the body's frame [k, 3]."""
-    return (np.concatenate(corners_of(part)) - part.bind[:3, 3]) @ part.bind[:3, :3]
-
-
 @pytest.mark.blender_version
 def test_runs_repeat_bit_for_bit_and_pieces_ride_their_bodies(rig):
     """The children's places are read when the world is built anew, before Blender moves them after their bodies."""
@@ -66,7 +61,7 @@ def test_a_body_falls_on_what_sticks_out():
     build.build(obj, scene, chosen)
     (part,) = compound_parts(obj)
     bind = part.bind
-    corners = local_corners(part) @ np.eye(3, 4) + np.eye(4)[3]
+    corners = (np.concatenate(corners_of(part)) - part.bind[:3, 3]) @ part.bind[:3, :3] @ np.eye(3, 4) + np.eye(4)[3]
     height = float(np.linalg.norm(rigs.half_extents(part)))
     floor = bind[2, 3] - 3.0 * height
     rigs.box(scene, "Floor", (40 * height, 40 * height, height), (*bind[:2, 3], floor - 0.5 * height), passive=True)

@@ -120,6 +120,8 @@ def test_a_blend_takes_as_long_as_people_do_unless_an_action_is_carried_over_fro
 def test_a_dog_that_fell_on_its_forelegs_gets_up_by_a_plan_within_what_its_joints_allow():
     falls = falling.fall("own dog", "back", *falling.STUNNED, frames=70, get_up="AUTOMATIC", rest_time=0.5)
     assert records.record_of(falls.obj, bpy.context.scene.frame_end).passages[0].planned is not None
+    surface = get_up._surface(records.recovery_of(falls.obj).character, own := get_up.biped(falls.obj))
+    assert surface.extent(0, np.zeros(3), -biped.X) < 0.1 * own.height  # a tail is nothing to lie on
 
 
 @pytest.mark.parametrize("rise", (0.0, 0.5, -0.5))

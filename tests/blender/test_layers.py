@@ -367,10 +367,6 @@ def spaced(rig, samples, kind="SPEED", **values):
     return space
 
 
-def _additive_beside_whole(rig):
-    spaced(rig, MOVES).samples[1].additive = "LOCAL"
-
-
 SAME = (("Idle", 1.0), ("Running_A", 1.0))
 MOVES = (("Idle", 0.0), ("Running_A", 4.0))
 LINE = (("Idle", -20.0, 0.0), ("Running_A", 0.0, 0.0), ("Walking_A", 20.0, 0.0))
@@ -392,7 +388,12 @@ WRONG = {
     "minimum above maximum": (lambda rig: spaced(rig, MOVES, minimum=5.0), "Locomotion", "minimum", "Speed"),
     "an input that is no number": (lambda rig: spaced(rig, MOVES, value=NAN), "Locomotion", "not a number"),
     "no target": (lambda rig: spaced(rig, PLANE, "AIM", input="YAW"), "Aim", "target"),
-    "whole samples beside additive ones": (_additive_beside_whole, "Locomotion", "Running_A", "Idle"),
+    "whole samples beside additive ones": (
+        lambda rig: setattr(spaced(rig, MOVES).samples[1], "additive", "LOCAL"),
+        "Locomotion",
+        "Running_A",
+        "Idle",
+    ),
 }
 
 

@@ -124,6 +124,11 @@ def test_what_waits_has_its_button(arm, scene):
     scene.rigidbody_world.substeps_per_frame = 1
     worst = next(finding for finding in health.notices(arm, scene) if finding.kind == "SUBSTEPS")
     assert OPERATORS.remedy(**worst.arguments) == {"FINISHED"} and "steps a second" not in said(arm)
+    OPERATORS.setup_recovery()
+    for _again in range(2):
+        (blends,) = (finding for finding in health.notices(arm, scene) if "by a blend" in finding.text)
+        STATE.warn("Arm", blends.text)  # as a run does
+    assert OPERATORS.remedy(**blends.arguments) == {"FINISHED"} and arm.active_ragdoll.recovery.get_up == "BLEND"
 
 
 def test_trouble_comes_first_and_once(arm, scene):

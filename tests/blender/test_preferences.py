@@ -47,15 +47,18 @@ def test_quality_of_the_world_and_colors(preferred, human):
     assert overlay.COLORS[overlay.BODY] != (1.0, 0.0, 0.5, 1.0)
 
 
-def test_own_presets_are_added_applied_renamed_and_removed(preferred, human):
+def test_own_presets_are_added_applied_renamed_and_removed(preferred, human, capfd):
     human.active_ragdoll.rotation_weight = 0.25
+    assert OPERATORS.add_preset(name="Other") == {"FINISHED"}
     assert OPERATORS.add_preset(name="Mine") == {"FINISHED"}
     human.active_ragdoll.rotation_weight = 1.0
     assert OPERATORS.rename_preset(preset="Mine", name="Yours") == {"FINISHED"}
-    assert [shown for _id, shown, _text in profiles.presets()[len(profiles.PRESETS) :]] == ["Yours"]
+    assert [shown for _id, shown, _text in profiles.presets()[len(profiles.PRESETS) :]] == ["Other", "Yours"]
     assert OPERATORS.apply_preset(name="Yours") == {"FINISHED"}
     assert human.active_ragdoll.rotation_weight == 0.25
-    assert OPERATORS.remove_preset(preset="Yours") == {"FINISHED"}
+    assert {*OPERATORS.remove_preset(preset="Other"), *OPERATORS.remove_preset(preset="Yours")} == {"FINISHED"}
+    said = capfd.readouterr().out
+    assert "'Mine' is 'Yours' now" in said and "'Other' removed" in said and "'Yours' removed" in said
     assert profiles.presets() == list(profiles.PRESETS) and not OPERATORS.remove_preset.poll()
 
 

@@ -9,7 +9,7 @@ from active_ragdoll.core.blender.physics import build, built, remove, source
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.stack import stack_edits
-from active_ragdoll.core.blender.tools import diagnose
+from active_ragdoll.core.blender.tools import diagnose, health
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.ragdoll import diagnosis
 
@@ -128,6 +128,7 @@ def test_it_is_told_and_removed(ghost, way):
     else:
         assert getattr(bpy.ops.active_ragdoll, found.operator)(**found.arguments) == {"FINISHED"}
     assert obj.active_ragdoll.is_ragdoll and prop.name in scene.objects
+    assert "Ghost" not in str(health.notices(obj, scene))
     _check_alone(scene, obj, alone)
     remove.remove(obj)
 
@@ -141,11 +142,7 @@ def _joined(scene, obj):
     bpy.ops.object.join()
 
 
-def _without_its_collection(scene, obj):
-    bpy.data.collections.remove(obj.active_ragdoll.collection)
-
-
-@pytest.mark.parametrize("edit", (_joined, _without_its_collection))
+@pytest.mark.parametrize("edit", (_joined, lambda _s, obj: bpy.data.collections.remove(obj.active_ragdoll.collection)))
 def test_nothing_stays_of_a_ragdoll_that_was_taken_apart(fresh_scene, edit):
     obj = _character(fresh_scene)
     list(simulate.frames(fresh_scene))

@@ -429,21 +429,17 @@ def test_as_the_target_moves(name, all_about_up):
 TARGETS = [(yaw, pitch) for yaw in (40, 90, 150) for pitch in (-60, 35, 60)]
 
 
-def about_up(*names):
-    return lambda weight: {"up_weights": {**UP_WEIGHTS, **dict.fromkeys(names, weight)}}
+def changed(what: str, usual: dict, *names):
+    return lambda value: {what: {**usual, **dict.fromkeys(names, value)}}
 
 
-def limited(*names):
-    """From 0 on, which is no turn at all, also for a pose that comes in beyond its limit."""
-    return lambda limit: {"limits": {**LIMITS, **dict.fromkeys(names, limit)}}
-
-
-# Of weights and comfort, a hundredth of the way counts as a degree.
+# Of weights and comfort, a hundredth of the way counts as a degree. Limits begin at 0: no turn at all, also for a pose
+# that comes in beyond them.
 SHARE, ANGLE = (0.05, 1.0, 0.04, 0.01), (0.08, 60.0, COARSE, 1.0)
 PARTS = (("spine1",), ("head",), ("eye.L",), TRUNK)
 CHANGES = {
-    **{f"about up {names}": (about_up(*names), *SHARE) for names in (*PARTS, ("spine3",), tuple(LIMITS))},
-    **{f"limits {names}": (limited(*names), *ANGLE) for names in PARTS},
+    **{f"up {names}": (changed("up_weights", UP_WEIGHTS, *names), *SHARE) for names in (*PARTS, ["spine3"], [*LIMITS])},
+    **{f"limits {names}": (changed("limits", LIMITS, *names), *ANGLE) for names in PARTS},
     "comfort": (lambda comfort: {"settings": {"comfort": comfort}}, *SHARE),
 }
 

@@ -8,6 +8,7 @@ import bpy
 import numpy as np
 
 from ... import quaternion
+from ...anatomy.roles import TAIL
 from ...errors import RagdollError
 from ...motion.biped import ARMS, Biped
 from ...motion.clip import Clip
@@ -109,9 +110,10 @@ def planned(run, character, scene, frame: int, lying, place, manner: plan.Manner
 
 
 def _surface(character, own: Biped) -> Surface:
-    """The outermost points of a character's bodies."""
+    """The outermost points of a character's bodies, but for tails, which give way."""
     rows, offsets = [], []
-    for part in character.obj.active_ragdoll.parts:
+    bones = character.obj.pose.bones
+    for part in (p for p in character.obj.active_ragdoll.parts if bones[p.bone].active_ragdoll.role != TAIL):
         points = np.array([vertex.co[:] for vertex in part.body.data.vertices])
         points = points[np.unique((points @ _ROUND.T).argmax(axis=0))]
         row, found = own.fixed(own.rig.index[part.bone], points @ part.offset[:3, :3].T + part.offset[:3, 3])

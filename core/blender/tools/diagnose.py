@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -41,6 +42,7 @@ def identity(obj) -> tuple:
 QUICK = (
     *(diagnosis.WORLD_DISABLED, diagnosis.DISABLED, diagnosis.OUTDATED, diagnosis.MASS_RATIO, diagnosis.SUBSTEPS),
     *(diagnosis.ITERATIONS, diagnosis.SCALE, diagnosis.TIME_SCALE, diagnosis.GRAVITY_WEIGHT, diagnosis.DROPS_FRAMES),
+    diagnosis.LEFT_OVER,
 )
 
 
@@ -241,13 +243,16 @@ def remedy(obj, scene, kind: str, bones=()) -> None:
         diagnosis.DROPS_FRAMES: [(scene, "sync_mode", "NONE")],
         diagnosis.REMAPPED: [(scene.render, "frame_map_new", scene.render.frame_map_old)],
         diagnosis.TIME_SCALE: [(own, "time_scale", 1.0)],
+        diagnosis.NO_WAY_UP: [(settings.recovery, "get_up", "BLEND")],
         diagnosis.SUBSTEPS: finer,
         diagnosis.ITERATIONS: finer,
         diagnosis.EXCLUDED: [(layer, "exclude", False) for layer in _excluded(settings, scene)],
     }
-    if kind == diagnosis.OUTSIDE:
-        for bone in bones:
-            body_objects.reset_body(obj, bone)
+    forgotten = {diagnosis.OUTSIDE: body_objects.SHAPE_SETTINGS, diagnosis.MASS_RATIO: ("mass",)}.get(kind)
+    if forgotten:
+        body_objects.collect_edits(obj)
+        for bone, name in product(bones, forgotten):
+            obj.pose.bones[bone].active_ragdoll.property_unset(name)
         build.rebuild(obj, scene)
         return
     if kind == diagnosis.TINY:  # their parents' bodies carry them

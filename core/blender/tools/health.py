@@ -5,7 +5,7 @@ from mathutils import Vector
 
 from ...anatomy.roles import GENERIC
 from ...errors import RagdollError
-from ...ragdoll.diagnosis import ERROR, INFO, REBUILD, WARNING, Finding, left_over
+from ...ragdoll.diagnosis import ERROR, INFO, NO_WAY_UP, REBUILD, WARNING, Finding, left_over, refusal
 from .. import interface, preferences
 from ..physics import built, ground, world
 from ..run import get_up
@@ -45,7 +45,8 @@ def _of_character(obj, scene):
     for name, text in stack.messages.items() if stack is not None else ():
         yield Finding("", ERROR, text if text.startswith(name) else f"{name}: {text}", "")
     for text in STATE.warnings.get(obj.name, ()):  # what the run goes on without
-        yield Finding("", WARNING, text, "")
+        if text != _no_way_up(obj):  # which has a button
+            yield Finding("", WARNING, text, "")
     if state == "NONE":
         build = "build", {"bones": preferences.chosen("bones")}, "Build"
         yield Finding("", INFO, "Build gives it bodies and joints", "", (), *build)
@@ -78,9 +79,8 @@ def _of_ragdoll(obj, scene, state: str):
     if all(obj.pose.bones[bone].active_ragdoll.role == GENERIC for bone in bones if bone in obj.pose.bones):
         text = "No bone was recognised: ranges are generic. Give bones their roles in Setup > Active Bone > Body"
         yield Finding("", INFO, text, "", (), *REBUILD)
-    said = " ".join(STATE.warnings.get(obj.name, ()))  # by a run
-    if (reason := _no_way_up(obj)) and reason not in said:
-        yield Finding("", INFO, f"'{obj.name}' gets up by a blend: {reason}", "")
+    if text := _no_way_up(obj):
+        yield refusal(NO_WAY_UP, text)
     if not has_floor(obj, scene):
         yield Finding("", INFO, "No floor below: limp, it falls without end", "", (), "add_floor", {}, "Add Floor")
 
@@ -95,7 +95,7 @@ def _no_way_up(obj) -> str:
         try:
             get_up.biped(obj)
         except RagdollError as error:
-            reason = str(error)
+            reason = f"'{obj.name}' gets up by a blend: {error}"
         STATE.upright[obj.name] = build, reason
     return STATE.upright[obj.name][1]
 

@@ -383,7 +383,9 @@ class Author:
             limbs = (np.where(stay, before, after) for before, after in pairs)
             return Key("stand", 0.65, Posture((risen.hip + stance.hip) / 2.0, stance.trunk, *limbs))
         front, rear = ((p.ends[i], p.poles[i], p.turns[i]) for p, i in ((risen, 0), (stance, 1)))
-        middle = (np.asarray(front[0]) + rear[0]) / 2.0
+        # A foot that the animation has in the air bears nothing.
+        bears = np.clip(1.0 - (rear[0][2] - front[0][2]) / (0.3 * own.leg), 0.0, 1.0)
+        middle = front[0] + 0.5 * bears * (rear[0] - front[0])
         apart = np.linalg.norm((np.asarray(front[0]) - rear[0])[:2]) / 2.0
         z = min(front[0][2], rear[0][2]) + np.sqrt(max((0.955 * own.leg) ** 2 - apart**2, (0.6 * own.leg) ** 2))
         hand = (middle[0] + 0.12 * own.arm, own.shoulder + 0.2 * own.arm, z + own.trunk - 0.95 * own.arm)
