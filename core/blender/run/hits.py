@@ -13,7 +13,7 @@ import numpy as np
 
 from ... import quaternion
 from ...errors import RagdollError
-from ...pose import affine, moved
+from ...pose import affine, between, moved
 from ...ragdoll import hits as core_hits
 from ...ragdoll.drives import springs
 from ..physics import body_objects, built, world
@@ -53,7 +53,6 @@ class CharacterHits:
         self.roles = [character.obj.pose.bones[part.bone].active_ragdoll.role for part in parts]
         self.inertia = body_objects.own_moments([part.body for part in parts])  # about the bodies' own axes [m, 3]
         self.factors = np.ones(len(parts))  # of its weights [m]
-        self.strength = np.ones(len(parts))  # what is left of that of its limbs, where hits hurt [m]
         self.hits: list = []  # and explosions, those that are enabled, in the bodies' own axes
         self.targets: dict = {}  # objects that they refer to, by their title
         self.loose = core_hits.Loosening()
@@ -197,9 +196,8 @@ class Hits(Effect):
         struck = np.zeros(len(run.masses), dtype=bool)
         factor = np.ones(len(run.masses)) if self.factor is None else self.factor.copy()
         for own in acting:
-            _step_character(run, own, scene, struck)
-            self.strength[own.character.rows] = own.strength
-            factor[own.character.rows] = own.factors * own.strength
+            self.strength[own.character.rows] = left = _step_character(run, own, scene, struck)
+            factor[own.character.rows] = own.factors * left
         self.state(factor=factor, awake=struck, struck=struck)
 
     def impulses_on(self, run, character, frame: int) -> list:
@@ -232,7 +230,8 @@ def _rate(scene) -> float:
     return scene_fps(scene) / max(scene.rigidbody_world.time_scale, 1e-9)
 
 
-def _step_character(run, own: CharacterHits, scene, struck) -> None:
+def _step_character(run, own: CharacterHits, scene, struck) -> np.ndarray:
+    """Set its hitters and `own.factors`, and note in `struck` whom hits strike; what is left of its strength [m]."""
     rows, frame, rate = own.character.rows, scene.frame_current, _rate(scene)
     begin, end = (frame - 1) / rate, frame / rate
     found, middle, sums, sizes = [], {}, {}, np.zeros(rows.stop - rows.start)
@@ -244,7 +243,8 @@ def _step_character(run, own: CharacterHits, scene, struck) -> None:
             STATE.warn(own.character.name, text)
     # A push turns with its body during the frame, so take its direction in the middle of the frame.
     if any(kind_of(push.hit) == 0 for push in found):
-        halfway = _pushes(run, own, scene, _foreseen(run, rows, 0.5), begin, end, rate)
+        bodies = between(run.body_before[rows], run.body[rows], 1.5)  # if they move on as in the last frame
+        halfway = _pushes(run, own, scene, bodies, begin, end, rate)
         middle = {(push.hit.title, push.row): push.impulse for push in halfway if kind_of(push.hit) == 0}
     for push in found:
         bone, point = own.character.bone_names[push.row], getattr(push.hit, "point", np.zeros(3))
@@ -265,22 +265,12 @@ def _step_character(run, own: CharacterHits, scene, struck) -> None:
     blows = [core_hits.Blow(p.hit.frame / rate, p.row, p.whole, p.hit.duration) for p in felt]
     size = own.character.mass, own.character.height, world.pull(scene)
     own.factors = core_hits.loosened(own.loose, own.factors, blows, own.parents, begin, end, *size)
-    own.strength = np.ones(len(own.parents))
+    strength = np.ones(len(own.parents))
     for hit in own.hits:
         if (left := core_hits.strength_left(getattr(hit, "hurts", 0.0), end - hit.frame / rate)) < 1.0:
             limb = core_hits.limb_of(own.character.bone_names.index(hit.bone), own.roles, own.parents)
-            own.strength[limb] = np.minimum(own.strength[limb], left)
-
-
-def _foreseen(run, rows, share: float) -> np.ndarray:
-    """The bodies [m, 4, 4] a share of a frame from now, if they move on as in the last frame."""
-    now, before = run.body[rows], run.body_before[rows]
-    moved = now.copy()
-    moved[:, :3, 3] += share * (now[:, :3, 3] - before[:, :3, 3])
-    turn = quaternion.from_matrix(now[:, :3, :3] @ before[:, :3, :3].transpose(0, 2, 1))
-    turn = quaternion.from_rotation_vector(share * quaternion.to_rotation_vector(turn))
-    moved[:, :3, :3] = quaternion.to_matrix(turn) @ now[:, :3, :3]
-    return moved
+            strength[limb] = np.minimum(strength[limb], left)
+    return strength
 
 
 def _pushes(run, own: CharacterHits, scene, matrices, begin: float, end: float, rate: float) -> list:

@@ -261,7 +261,7 @@ def events_of(group, first: float, last: float) -> tuple[list, list]:
 
 # ---- adding ---------------------------------------------------------------------------------------------------------
 def add_hit(
-    obj, scene, bone: str, frame: int, impulse, point=(0.0, 0.0, 0.0), *, space="WORLD", duration=0.0, target=None
+    obj, scene, bone: str, frame: int, impulse, point=(0.0, 0.0, 0.0), *, space="WORLD", duration=0.0
 ) -> list[str]:
     """Add a hit to a character's list.
 
@@ -276,14 +276,12 @@ def add_hit(
     what = bone, math.hypot(*impulse), tuple(impulse), tuple(point), space, duration
     wanted = core_hits.Hit(float(frame), *what, number=len(settings.hits) + 1)
     try:
-        if space == core_hits.TOWARDS and target is None:
-            raise RagdollError(f"{wanted.title}: it has no target object to go towards")
         notes = core_hits.checked(wanted, [part.bone for part in settings.parts], *world.shot_range(scene))
     except RagdollError as error:
         raise RagdollError(f"'{obj.name}': {error}") from error
     hit = lists.add_item(settings, "hits")
     hit.bone, hit.frame, hit.impulse, hit.point = bone, int(frame), impulse, point
-    hit.space, hit.duration, hit.target = space, duration, target
+    hit.space, hit.duration = space, duration
     return notes
 
 

@@ -103,12 +103,12 @@ class ToWounds(StackStep):
 
     def __init__(self, obj, rig: Rig) -> None:
         self.obj, anatomy, self._arms = obj, anatomy_of(obj), []
-        bones = [*zip(obj.data.bones.keys(), anatomy.roles, anatomy.sides, strict=True)]
+        bones = list(zip(obj.data.bones.keys(), anatomy.roles, anatomy.sides, strict=True))
+        more = {"effector_space": OBJECT, "pole_space": BEND, "keep_end_rotation": False}
         for side in (RIGHT, LEFT) if anatomy.kind == HUMAN else ():
             own = {name for name, role, its in bones if role in LIMBS[0] and its == side}
-            for row in of_role(anatomy, HAND, side)[:1]:
-                more = {"effector_space": OBJECT, "pole_space": BEND, "keep_end_rotation": False}
-                self._arms.append((TwoBoneIK(rig, int(rig.skeleton.from_level[row]), self.name, **more), own))
+            ends = rig.skeleton.from_level[of_role(anatomy, HAND, side)[:1]]
+            self._arms += [(TwoBoneIK(rig, int(end), self.name, **more), own) for end in ends]
 
     def read(self, reader, _pose) -> Inputs | None:
         """Note which hits hurt, and how much of the way hands are."""
