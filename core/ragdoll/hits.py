@@ -313,11 +313,6 @@ LONGEST, SHORTEST = 2.0, 0.02  # heights: arrows are shown no longer and no shor
 CIRCLE = 48  # segments
 
 
-def impulse_of_arrow(mass: float, size: float, gravity: float) -> float:
-    """The impulse [N s] for each metre of an arrow on a character of a mass [kg] and height [m]."""
-    return max(mass, 1e-12) * ARROW_SPEED * froude(size, gravity) / size
-
-
 def box_met(origin, direction, matrices, halves) -> tuple[int, float]:
     """The first box that a ray [3], [3] meets and the distance to it, in lengths of `direction`; (-1, inf) if none.
 

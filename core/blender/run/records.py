@@ -178,13 +178,6 @@ def phase_of(obj) -> str:
     return state.phase if state else ""
 
 
-def store_records(run) -> None:
-    """Store a run's records in the file, beside its baked cache."""
-    with STATE.writing():
-        for recovery in run.effect("recoveries").by_name.values():
-            recovery.character.obj.active_ragdoll.recovery.record = recovery.record.to_text()
-
-
 # ---- what graphs and balance read ------------------------------------------------------------------------------------
 MARGIN = 0.01  # of the character's height: things closer than this touch
 
@@ -310,8 +303,11 @@ def _near(corners: np.ndarray, other, margin: float) -> bool:
     return False
 
 
-def store_readings(obj) -> None:
-    """Store the values of a simulated shot in the file."""
-    kept = STATE.readings.get(obj.name)
-    if kept and (obj.active_ragdoll.graph.enabled or obj.active_ragdoll.balance.enabled):
-        obj.active_ragdoll.graph.record = json.dumps({str(frame): values for frame, values in kept.items()})
+def store(obj) -> None:
+    """Store the record and the readings of a simulated shot in the file, beside its baked cache."""
+    kept, recovery, settings = STATE.readings.get(obj.name), recovery_of(obj), obj.active_ragdoll
+    with STATE.writing():
+        if recovery is not None:
+            settings.recovery.record = recovery.record.to_text()
+        if kept and (settings.graph.enabled or settings.balance.enabled):
+            settings.graph.record = json.dumps({str(frame): values for frame, values in kept.items()})

@@ -143,21 +143,15 @@ class Recovery:
         matrices = pose_matrices(self.character.obj.evaluated_get(graph))
         self._shown[frame] = matrices[self.character.motion.rig.skeleton.to_level]
 
-    def begin(self, run, scene, frame: int) -> None:
-        """At the first frame: a hit that acts in the coming step may change the state."""
-        impulse = self._impulse(run, frame)
-        if impulse > 0.0:
-            still = np.zeros(len(run.masses))
-            self.state = states.struck(self.settings, self.state, self._motion(run, scene, still, impulse))
-
     def step(self, run, scene, frame: int, speeds: np.ndarray, seconds: float, movers: list) -> None:
-        """Step to the state of the frame that was just shown.
+        """Step to the state of the frame that was just shown; at the first one no time has passed.
 
         Args:
             speeds: of all bodies [m], over the frame [m/s]. seconds: of the simulation, a frame.
             movers: what else moves in the scene.
         """
-        impulse = self._impulse(run, frame)
+        # Sum of the sizes of the impulses in the step to the next frame [N s].
+        impulse = sum(float(np.linalg.norm(i)) for i in run.effect("hits").impulses_on(run, self.character, frame))
         events = [event for event in self.events if frame - 1 < event.frame <= frame]
         if self.state.phase == states.ANIMATED and impulse == 0.0 and not events:
             self._finish_action(frame, scene)
@@ -165,7 +159,7 @@ class Recovery:
         blows = [mover.blow(run, self.character, self.radii, seconds) for mover in movers if self.state.weight > 0.0]
         motion = replace(self._motion(run, scene, speeds, impulse), blow=max(blows, default=0.0))
         fps = 1.0 / seconds
-        before, times = self.state, ((frame - 1) / fps, frame / fps, fps)
+        before, times = self.state, (max(frame - 1, run.first) / fps, frame / fps, fps)
         self.state = states.step(self._settings_now(seconds), before, motion, *times, events, self.character.name)
         down = before.phase in (states.LIMP, states.SETTLING)
         self.tried &= self.state.phase in (states.LIMP, states.SETTLING, states.RECOVERING)
@@ -223,10 +217,6 @@ class Recovery:
             return self._trunk[0]
         met = ground.meetings(run.effect("recoveries").around(), places, ways)
         return self._trunk[met[0][0]] if met else None
-
-    def _impulse(self, run, frame: int) -> float:
-        """Sum of the magnitudes of the impulses on the character in the step to the next frame [N s]."""
-        return sum(float(np.linalg.norm(each)) for each in run.effect("hits").impulses_on(run, self.character, frame))
 
     def _settings_now(self, seconds: float) -> states.Settings:
         """The settings, with what the way of getting up changes of them. seconds: of the simulation, a frame."""
@@ -458,10 +448,7 @@ class Recoveries(Effect):
         movers = self._movers(run) if frame > run.first else []
         for own in self.by_name.values():
             own.note_shown(frame, run.graph)
-            if frame == run.first:
-                own.begin(run, scene, frame)
-            else:
-                own.step(run, scene, frame, speeds, seconds, movers)
+            own.step(run, scene, frame, speeds, seconds, movers)
             own.record.values[frame] = own.state.values()
         self._apply(run)
 
