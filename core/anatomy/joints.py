@@ -217,16 +217,17 @@ class Posture:
     knee: float
     left: Arm
     right: Arm
-    aside: float = 0.0  # neck, to the left
+    aside: float = 0.0  # trunk and neck each, to the left
 
 
 def _even(trunk, neck, hip, knee, *arm) -> Posture:
     return Posture(trunk, neck, hip, knee, Arm(*arm), Arm(*arm))
 
 
-_LEFT = Posture(10.0, 5.0, 25.0, 40.0, Arm(25.0, 75.0, 25.0, 0.0, -30.0), Arm(60.0, 10.0, 80.0, 30.0), -25.0)
+_LEFT = Posture(5.0, 5.0, 45.0, 105.0, Arm(20.0, 85.0, 20.0, 0.0, -30.0), Arm(60.0, 10.0, 80.0, 30.0), -30.0)
 # Of somebody who loses his senses; and what protects in a fall forwards (hands ahead, face away from the floor),
-# backwards (down on the haunches, the back round, the chin in), to either side, and from high up (drawn in).
+# backwards (down on the haunches, the back round, the chin in), to either side (down as well, trunk and head bent away
+# from the floor, so that the arm and the hip come first), and from high up (drawn in).
 RELAXED, FORWARD, BACKWARD, LEFT, RIGHT, AIR = POSTURES = (
     _even(15.0, 25.0, 30.0, 40.0, 15.0, 18.0, 45.0),
     _even(10.0, -10.0, 15.0, 25.0, 110.0, 15.0, 30.0, 40.0, -50.0),
@@ -253,7 +254,6 @@ def turns_of(posture: Posture, bind: axes.Bind, turns, bones, body_parents) -> n
         if chains[i] in (SPINE, NECK):
             forwards = posture.trunk if chains[i] == SPINE else posture.neck
             turn = _about(bind.axes.left, forwards / counts[i])
-        if chains[i] == NECK:
             turn = quaternion.multiply(turn, _about(bind.axes.forward, -posture.aside / counts[i]))
         if turn is not None:
             result[i] = quaternion.multiply(quaternion.conjugate(turns[bone]), quaternion.multiply(turn, turns[bone]))

@@ -211,24 +211,23 @@ _TABLE = {  # torque [N m] of a man of 70 kg and 1.8 m, and length of the segmen
 _UNKNOWN = _TABLE[roles.FOREARM]  # a rig without any role: a joint in the middle of the table
 
 
-def human_strengths(anatomy: roles.Anatomy, parents, mass: float, height: float):
+def human_strengths(bone_roles, parents, mass: float, height: float):
     """Largest torque [N m] and force [N] of every bone [n] of a character.
 
     A bone that is not known by itself (TWIST, HELPER, GENERIC) is as strong as the nearest known one above it.
     Raises RagdollError: mass or height is not a positive number; the message names it.
 
     Args:
-        parents: bone parents in any order, -1 at roots [n]; the anatomy's own are used where it has some.
+        bone_roles, parents: of all bones, in any order; -1 at roots [n].
         mass: of the whole character [kg]. height [m].
     """
     for name, value in (("mass", mass), ("height", height)):
         if not (np.isfinite(value) and value > 0.0):
             raise RagdollError(f"Strengths need a positive {name}, got {value:g}")
-    parents = roles.body_parents(anatomy, parents)
     rows = [_UNKNOWN] * len(parents)
     for bone in from_the_roots(parents):
         above = rows[parents[bone]] if parents[bone] >= 0 else _UNKNOWN
-        rows[bone] = _TABLE.get(anatomy.roles[bone], above)
+        rows[bone] = _TABLE.get(bone_roles[bone], above)
     torque, length = np.array(rows, dtype=float).reshape(-1, 2).T
     weight = mass * GRAVITY
     torque = torque * weight * height / (MASS * GRAVITY * STATURE)

@@ -34,8 +34,9 @@ DECIDED, FORESEEN = 0.3, 2.5  # [s] after a push when it is known whether steps 
 SINKS, RISES = 0.42, 0.3  # of gravity: how fast the hip begins to go down, and to stop, for feet that are far apart
 YIELDS = 0.25  # of a radian of the pendulum: how long a push takes from where it acts to the hip
 LATENCY, STEP, GATHER = 0.10, 0.32, 0.5  # [s] until a push is answered; of steps out of standing: to catch it, after it
-# Pace of a hurried gait; its share after a push from behind; until when, and until it is 1 again [s]
-HURRIED, FORWARDS, UNTIL, EASED = 1.5, 0.5, 1.0, 0.33
+# By how much a gait is hurried; its share after a push from behind; until when, and until it is not any more [s]
+HURRIED, FORWARDS, UNTIL, EASED = 0.5, 0.5, 1.0, 0.33
+LANDS, QUICKEST_GAIT = 0.45, 1.6  # [s] until a foot lands: a slower gait hurries the more, at most so many times
 _GAIN, _BEYOND = 0.6, 0.05  # of the pressure behind the capture point; how much further than it a foot lands
 _NEAR, _GATHER, _CALM = 0.02, 0.04, 0.05  # [m] at 1.8 m: no step, feet side by side, at rest
 CATCH, SETTLE = "CATCH", "SETTLE"  # a push; to stand side by side, or at home
@@ -106,7 +107,7 @@ class State(NamedTuple):
     rise: tuple = (0.0, 0.0)  # of the hip, with the ground [m]
     ahead: float = 0.0  # how far the gait is ahead of its frame [frames]
     clock: float = math.inf  # since the last push [s]
-    hurries: float = 0.0  # how much the gait hurries after it, 0..1
+    hurries: float = 0.0  # by how much faster than its own the gait gets after it
     home: float = 0.0  # how much of the way back each step takes [m]
     fell: bool = False  # no step can catch it
     turn: tuple = (0.0, 0.0)  # of the animation about the vertical through the pivot [rad]
@@ -226,12 +227,14 @@ def _pushed(body: Body, state: State, stride: Stride, push: Push, seconds: float
     lean = state.lean[0], state.lean[1] + 1.3 * push.speed / body.pendulum
     fresh = state.clock > 4.0 * LATENCY * body.time  # a push that lasts is answered once
     way = push.speed + push.pull * seconds
-    hurries = 0.0 if _stays(body, stride) else FORWARDS if dot(way, stride.heading) > 0.5 * abs(way) else 1.0
+    hurries = HURRIED * (FORWARDS if dot(way, stride.heading) > 0.5 * abs(way) else 1.0)
+    swings = [left for left, stands in zip(stride.seconds, stride.stands, strict=True) if not stands]
+    pace = (1.0 + hurries) * max(1.0, max(swings, default=0.0) / (LANDS * body.time))
     return state._replace(
         coming=state.coming + way,
         lean=lean,
         clock=0.0 if fresh else state.clock + seconds,
-        hurries=hurries if fresh else state.hurries,
+        hurries=(0.0 if _stays(body, stride) else min(pace, QUICKEST_GAIT) - 1.0) if fresh else state.hurries,
         home=0.0,
         feet=tuple(foot._replace(own=foot.own and CATCH) for foot in state.feet),
     )
@@ -241,8 +244,8 @@ def pace(body: Body, state: State) -> float:
     """How fast the gait runs now: hurried after a push from ahead or aside, a little slow when it has to wait."""
     now = state.clock / body.time
     if state.hurries and now < UNTIL + EASED:
-        rise, fall = (now - LATENCY) / 0.24, (UNTIL + EASED - now) / EASED
-        return 1.0 + state.hurries * (HURRIED - 1.0) * clamped(min(rise, fall), 0.0, 1.0)
+        rise, fall = (now - LATENCY) / 0.12, (UNTIL + EASED - now) / EASED
+        return 1.0 + state.hurries * clamped(min(rise, fall), 0.0, 1.0)
     return 1.0 - min(0.15, state.ahead) if state.is_calm(body) else 1.0
 
 
@@ -323,14 +326,16 @@ def _stepping_out(body: Body, state: State, stride: Stride, manner: Manner) -> S
         state = state._replace(home=max(way, 2.0 * _NEAR * body.size))
     if not _stays(body, stride) or state.clock < LATENCY * body.time:
         return state
-    feet, way = [shown(state, stride, k) for k in (0, 1)], state.capture(body) - state.offset
+    feet = [shown(state, stride, k) for k in (0, 1)]
     away = [abs(foot.offset) + 0.2 * body.size * abs(foot.turn) for foot in state.feet]
     at = stride.pressure + state.capture(body)
     own = SETTLE
-    if abs(at - bearing(body, feet, at, stride.heading)) > 1e-3 * body.size:
-        own, turned = CATCH, way / stride.heading
-        # Aside with the foot of that side, ahead and back with the one that is further behind.
-        first = dot(feet[0] - feet[1], way) < 0.0 if abs(turned.real) >= abs(turned.imag) else turned.imag > 0.0
+    lacks = at - bearing(body, feet, at, stride.heading)
+    if abs(lacks) > 1e-3 * body.size:
+        own, turned = CATCH, lacks / stride.heading
+        # Aside with the foot of that side, ahead and back with the one that is further behind and bears less.
+        behind = abs(feet[0] - at) > abs(feet[1] - at)
+        first = behind if abs(turned.real) >= abs(turned.imag) else turned.imag > 0.0
     elif calm and state.home and (max(away) > 0.01 * body.size or abs(state.facing) > 0.01):
         first = away[0] >= away[1]
     elif calm and abs(left - right) > _GATHER * body.size:  # the foot that was left behind

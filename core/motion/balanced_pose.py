@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from math import cos, radians, sin
+from math import atan2, cos, radians, sin
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from .getting_up import moved_pose
 from .limbs import stabilize
 from .stack import Inputs, LocalPose, Rig
 
-TOES = 0.089  # of the height, from ankle to the ball of the foot, about which a heel comes up
-MOST_HEEL, MOST_LEAN = radians(72.0), 0.6
+TOES = 0.089  # of the height, from ankle to the ball of a foot without toes, about which a heel comes up
+STEEPEST, MOST_LEAN = radians(95.0), 0.6  # of the line from the ball to the heel, over the ground; of the trunk
 SPREAD, FORWARD = radians(38.0), radians(22.0)  # of the arms
 _UP = (0.0, 0.0, 1.0)
 
@@ -32,13 +32,14 @@ class Figure:
     legs: tuple  # two `LegStabilizer`, left first
     trunk: tuple  # (bone, share of the trunk's lean) from the pelvis to the head; shares add up
     arms: tuple  # (upper arm, a bone at its end, 1 left or -1 right)
+    toes: tuple = (None, None)  # the legs', or None
 
     def __post_init__(self) -> None:
         self._feet = [leg.bones[-1] for leg in self.legs]
         self._tops = [leg.bones[0] for leg in self.legs]
         self._legs = self.rig.with_ancestors(self._feet)
         moved = [bone for bone, *_more in (*self.trunk, *self.arms)]
-        self._all = self.rig.with_ancestors([*self._feet, *moved])
+        self._all = self.rig.with_ancestors([*self._feet, *moved, *(toe for toe in self.toes if toe is not None)])
         self._seen = self._sampled = None, None, None  # a pose and its view; with a world its sample
 
     def body(self, scale: float, height: float, gravity: float) -> Body:
@@ -129,12 +130,12 @@ class _Posing:
         """The pose with the feet where the state has them, heels up where legs are too short after the rest moved."""
         figure, view = self.figure, self.view
         positions, rotations = np.array(self.pose.positions, order="C"), {}
-        for top, foot, moved in zip(figure._tops, figure._feet, self.state.feet, strict=True):
+        for top, foot, toe, moved in zip(figure._tops, figure._feet, figure.toes, self.state.feet, strict=True):
             ankle, hip = self.world.point(view.positions[foot]), self.world.point(after.positions[top])
             vector = (moved.offset.real, moved.offset.imag, moved.height + moved.lift)
             limit = max(STRETCHED * self.body.leg, c.length(c.sub(ankle, self.world.point(view.positions[top]))))
             goal = c.add(ankle, vector)
-            angle, raised = self._heel(goal, hip, limit)
+            angle, raised = self._heel(goal, hip, limit, self._ball(ankle, toe))
             if angle > 0.0 or moved.turn:
                 left = 1j * self.heading
                 heel = self._turn((left.real, left.imag, 0.0), angle)
@@ -143,20 +144,27 @@ class _Posing:
             positions[top] += np.divide(local, view.space(figure.rig.parents[top])[2])
         return write_rotations(LocalPose(positions, self.pose.rotations, self.pose.scales), rotations)
 
-    def _heel(self, ankle: tuple, hip: tuple, limit: float) -> tuple:
+    def _ball(self, ankle: tuple, toe: int | None) -> complex:
+        """The ball of a foot from its ankle in the pose: ahead, and up as its imaginary part."""
+        if toe is None:
+            return complex(TOES * self.body.height, -self.body.ankle)
+        x, y, z = c.sub(self.world.point(self.view.positions[toe]), ankle)
+        return complex(x * self.heading.real + y * self.heading.imag, z)
+
+    def _heel(self, ankle: tuple, hip: tuple, limit: float, ball: complex) -> tuple:
         """(angle, place of the ankle) of a foot whose heel is up as far as the leg is too short."""
-        ahead, size = self.heading, TOES * self.body.height
+        ahead = self.heading
 
         def raised(angle: float) -> tuple:
-            # From the ball of the foot to the ankle, turned about it.
-            turned = complex(-size, self.body.ankle) * complex(cos(angle), -sin(angle))
-            way = (size + turned.real) * ahead
-            return c.add(ankle, (way.real, way.imag, turned.imag - self.body.ankle))
+            # Turned about the ball of the foot.
+            turned = ball - ball * complex(cos(angle), -sin(angle))
+            way = turned.real * ahead
+            return c.add(ankle, (way.real, way.imag, turned.imag))
 
         behind = (hip[0] - ankle[0]) * ahead.real + (hip[1] - ankle[1]) * ahead.imag
         if c.length(c.sub(hip, ankle)) <= limit or behind < 0.0:
             return 0.0, ankle
-        low, high = 0.0, MOST_HEEL
+        low, high = 0.0, max(STEEPEST - atan2(-ball.imag, ball.real), 0.0)
         for _ in range(12):
             middle = 0.5 * (low + high)
             low, high = (middle, high) if c.length(c.sub(hip, raised(middle))) > limit else (low, middle)

@@ -50,7 +50,7 @@ def bench(run: Callable[..., tuple[dict, bool]], description: str, **options: ob
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         report = {"bpy": bpy.app.version_string, **figures, "met": bool(met)}
-        path.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(report, indent=2, default=float) + "\n", encoding="utf-8")
         print(f"\nfigures: {path}")
     harness.exit_now(0 if met else 1)  # a bpy wheel may hang in its own clean-up
 

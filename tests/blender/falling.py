@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import knock_outs
+import motion_figures
 import rigs
+from active_ragdoll.core import quaternion
 from active_ragdoll.core.anatomy import axes
 from active_ragdoll.core.anatomy.masses import GRAVITY, froude
 from active_ragdoll.core.blender.rig.armature import anatomy_of
@@ -33,6 +35,7 @@ class Fall:
     height: float
     shown: dict  # pose by frame
     obj: object
+    up: np.ndarray  # of the character in bind pose [3]
 
     @property
     def _speed(self) -> float:
@@ -49,28 +52,22 @@ class Fall:
         """Angular speeds of the main joints after the blow [f, k] [deg/s]."""
         rows = [i for i in self._of(*MEASURED) if self.parents[i] >= 0]
         turns = self.bodies[..., :3, :3]
-        between = turns[:, self.parents[rows]].swapaxes(-1, -2) @ turns[:, rows]
-        step = between[:-1].swapaxes(-1, -2) @ between[1:]
-        angle = np.degrees(np.arccos(np.clip((np.trace(step, axis1=-2, axis2=-1) - 1.0) / 2.0, -1.0, 1.0)))
-        return angle[2:] * rigs.FPS * self.height / 1.8 * self._speed
+        between = quaternion.from_matrix(turns[:, self.parents[rows]].swapaxes(-1, -2) @ turns[:, rows])
+        return motion_figures.spins(between, rigs.FPS)[2:] * self.height / 1.8 * self._speed
 
     def fold(self) -> float:
         """Largest angle between trunk and either thigh, 0 upright [deg]."""
         turned = self.bodies[..., :3, :3] @ self.bind[:, :3, :3].swapaxes(-1, -2)
         above = [i for i in self._of("CHEST", "SPINE") if self.roles[i] == "CHEST"] or self._of("SPINE")[-1:]
         between = turned[:, above[-1:]].swapaxes(-1, -2) @ turned[:, self._of("THIGH")]
-        up = self.up
-        return float(np.degrees(np.arccos(np.clip(up @ between @ up, -1.0, 1.0))).max())
-
-    up = np.array([0.0, 0.0, 1.0])  # of the character in bind pose
+        return float(np.degrees(np.arccos(np.clip(self.up @ between @ self.up, -1.0, 1.0))).max())
 
     def meets(self, *roles) -> float:
         """Seconds after the hit at which a body of some roles meets the floor; inf where none does."""
         low = self.lowest[:, self._of(*roles)].min(axis=1)
-        found = np.flatnonzero(low < NEAR)
-        if not len(found):
+        if not (low < NEAR).any():
             return float("inf")
-        i = int(found[0])
+        i = int(np.argmax(low < NEAR))
         return (i - (NEAR - low[i]) / max(low[i - 1] - low[i], 1e-9) if i else 0.0) / rigs.FPS
 
     def head_speed(self) -> float:
@@ -92,18 +89,7 @@ class Fall:
         return self.meets(*ARMS) <= self.meets("HEAD")
 
 
-def fall(
-    name,
-    side: str,
-    tone: float,
-    reflexes: bool,
-    speed: float = 1.2,
-    frames: int = LAST,
-    bones: str = "MAIN",
-    ground: str = "flat",
-    look=None,
-    **settings,
-) -> Fall:
+def fall(name, side, tone, reflexes, speed=1.2, frames=LAST, bones="MAIN", ground="flat", look=None, **more) -> Fall:
     """A character, knocked out by a push that gives its whole mass a speed [m/s], as of 1.8 m.
 
     It stays down, unless the settings of its recovery say otherwise. ground: flat, slope or stairs.
@@ -113,20 +99,18 @@ def fall(
     obj, scene = rig.obj, rig.scene
     tall = [np.ptp(pose[:, 2, 3]) for pose in rigs.shown(scene, obj, (rig.last, rig.first)).values()]
     if min(tall) < 0.6 * max(tall):  # its clip is itself a fall
-        obj.animation_data.action = None
-        for bone in obj.pose.bones:
-            bone.matrix_basis.identity()
+        still(obj)
     hit, last = rig.first + HIT, rig.first + frames
-    group = {"tone": tone, "reflexes": reflexes, "rest_time": 1e3} | settings
+    group = {"tone": tone, "reflexes": reflexes, "rest_time": 1e3} | more
     knock_outs.prepare(scene, obj, rig.first, last, {hit: "LIMP"}, bones, **group)
-    if "get_up" in settings:
+    if "get_up" in more:
         stack_edits.ensure(obj, scene)
     scene.frame_set(hit)
     parts = obj.active_ragdoll.parts
     names, height = [part.bone for part in parts], obj.active_ragdoll.height
     roles = [obj.pose.bones[bone].active_ragdoll.role for bone in names]
-    chest = max((i for i, role in enumerate(roles) if role in TRUNK), key=lambda i: (TRUNK.index(roles[i]), i))
-    heads, tails = _places(obj)
+    chest = names.index(chest_of(obj))
+    heads, tails = (np.array([getattr(bone, end) for bone in obj.data.bones]) for end in ("head_local", "tail_local"))
     own = axes.character_axes(anatomy_of(obj), heads, tails - heads)
     world = np.array(obj.matrix_world)
     turned = np.array(obj.pose.bones[names[chest]].matrix) @ np.linalg.inv(obj.data.bones[names[chest]].matrix_local)
@@ -155,9 +139,22 @@ def fall(
     )
     parents = np.array([names.index(part.parent) if part.parent else -1 for part in parts])
     bind = np.array([part.bind for part in parts])
-    made = Fall(roles, parents, bind, (low - floor) / height, bodies, height, shown, obj)
-    made.up = world[:3, :3] @ own.up / np.linalg.norm(world[:3, :3] @ own.up)
-    return made
+    up = world[:3, :3] @ own.up
+    return Fall(roles, parents, bind, (low - floor) / height, bodies, height, shown, obj, up / np.linalg.norm(up))
+
+
+def still(obj) -> None:
+    """Have a character stand in bind pose."""
+    if obj.animation_data is not None:
+        obj.animation_data.action = None
+    for bone in obj.pose.bones:
+        bone.matrix_basis.identity()
+
+
+def chest_of(obj) -> str:
+    """The bone of its uppermost body of the trunk."""
+    found = {part.bone: obj.pose.bones[part.bone].active_ragdoll.role for part in obj.active_ragdoll.parts}
+    return max((TRUNK.index(role), i, bone) for i, (bone, role) in enumerate(found.items()) if role in TRUNK)[2]
 
 
 def lay(scene, ground: str, place, size: float) -> None:
@@ -173,8 +170,3 @@ def lay(scene, ground: str, place, size: float) -> None:
             ahead = RUN * size * i + (side if i == STEPS - 1 else 0.0)
             at = x, y + 0.5 * (side - ahead), top - RISE * size * i - 0.5
             rigs.box(scene, f"Step {i}", (side, side + ahead, 1.0), at, passive=True)
-
-
-def _places(obj) -> tuple:
-    heads = np.array([bone.head_local for bone in obj.data.bones])
-    return heads, np.array([bone.tail_local for bone in obj.data.bones])

@@ -97,8 +97,7 @@ def pops_where_it_begins(scene, obj, shown, frame):
 
 
 def rows(obj):
-    names = [bone.name for bone in obj.pose.bones]
-    return [names.index(part.bone) for part in obj.active_ragdoll.parts]
+    return [obj.data.bones.find(part.bone) for part in obj.active_ragdoll.parts]
 
 
 def first(states, phase):

@@ -4,31 +4,23 @@ import bpy
 import numpy as np
 import pytest
 
-import knock_outs
+import pushing
 import rigs
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import effects
-from active_ragdoll.core.blender.stack.entries.balance import Balance
 from active_ragdoll.core.motion import balance
 from own_characters import or_own
 
 HIT = 8  # frame of the push, after the first
 
 
-def prepare(scene, obj, first, last):
-    """A character with a ragdoll, a floor and balance."""
-    knock_outs.prepare(scene, obj, first, last, events={-1000: "LIMP"})
-    rigs.select(obj, obj.name)
-    assert bpy.ops.active_ragdoll.setup_balance() == {"FINISHED"}
-
-
 def standing(scene, last=60):
     """The human, who stands still."""
     rigs.set_range(scene, 1, last)
     obj = rigs.human(scene)
-    prepare(scene, obj, 1, last)
+    pushing.prepare(scene, obj, 1, last)
     return obj
 
 
@@ -41,49 +33,20 @@ def push(scene, obj, speed, way):
     effects.add_hit(obj, scene, bone, scene.frame_start + HIT, tuple(impulse))
 
 
-def balance_of(obj, frame):
-    """(step, its state) at a frame."""
-    stack = STATE.motions[obj.name]
-    states = stack.states.get(frame, (None,) * len(stack.entries))
-    return next(pair for pair in zip(stack.entries, states, strict=True) if isinstance(pair[0], Balance))
-
-
 def run(scene, obj):
     """Targets, recovery's states and balances by frame."""
     targets, phases, balances = {}, {}, {}
     for frame in simulate.frames(scene):
         targets[frame] = rigs.pose(obj.active_ragdoll.target_armature)
-        phases[frame], balances[frame] = obj.active_ragdoll.state, balance_of(obj, frame)[1]
+        phases[frame], balances[frame] = obj.active_ragdoll.state, pushing.balance_of(obj, frame)[1]
     return targets, phases, balances
 
 
 def test_a_push_is_caught_with_feet_that_stand_and_a_strong_one_fells():
-    rig = rigs.load(*or_own("mh_mixamo.blend", own=("own mixamo",)))
-    obj, scene = rig.obj, rig.scene
-    prepare(scene, obj, rig.first, rig.first + 50)
-    plain, _phases, balances = run(scene, obj)
-    assert not any(balances.values())  # nothing pushes it: its animation as it is
-    height = obj.active_ragdoll.height
-    step = balance_of(obj, scene.frame_current)[0]
-    feet = [obj.data.bones.find(step.rig.name(leg.bones[-1])) for leg in step.figure.legs]
-    push(scene, obj, 0.3, (1.0, 0.0, 0.0))
-    targets, phases, balances = run(scene, obj)
-    assert "LIMP" not in phases.values() and not any(state and state.fell for state in balances.values())
-    assert max(abs(state.hip) for state in balances.values() if state) > 0.02 * height
-    for frame in range(rig.first + HIT + 2, rig.first + 50):
-        before, after = balances[frame - 1], balances[frame]
-        if not (before and after) or before.ahead or after.ahead:
-            continue
-        for k, row in enumerate(feet):
-            if before.feet[k].swing or after.feet[k].swing or before.feet[k].offset == 0j:
-                continue
-            own, slid = (poses[frame][row, :2, 3] - poses[frame - 1][row, :2, 3] for poses in (plain, targets))
-            assert np.linalg.norm(slid - own) < 0.003 / 1.8 * height
-    body = balance_of(obj, rig.first + HIT)[0].body
-    push(scene, obj, body.leg * body.omega / np.sqrt(body.size), (1.0, 0.0, 0.0))  # to capture it takes a leg's length
-    _targets, phases, _balances = run(scene, obj)
-    fell = knock_outs.first(phases, "LIMP") - rig.first - HIT
-    assert fell / rigs.FPS <= 0.6 * np.sqrt(height / 1.8)
+    (name,) = or_own("mh_mixamo.blend", own=("own mixamo",))
+    caught, felled = pushing.pushed(name, 120, 0, 25.0), pushing.pushed(name, 270, 0, 120.0)
+    assert not caught["fell after"] and caught["over"] and caught["slide"] < 2.0 and caught["hip"] < 8.0
+    assert 0.0 < felled["fell after"] <= 0.6
 
 
 @pytest.mark.blender_version
@@ -114,12 +77,12 @@ def test_after_a_get_up_it_turns_and_walks_back_with_feet_that_stand():
     obj, scene, last = rig.obj, rig.scene, rig.first + 360
     scene.frame_set(last)
     home = rigs.pose(obj)
-    prepare(scene, obj, rig.first, last)
+    pushing.prepare(scene, obj, rig.first, last)
     recovery, obj.active_ragdoll.balance.return_to_path = obj.active_ragdoll.recovery, "WALK_BACK"
     recovery.rest_time, recovery.get_up = 0.5, "AUTOMATIC"
     push(scene, obj, 2.0, (1.0, 0.0, 0.0))  # no step catches it
     targets, phases, balances = run(scene, obj)
-    step = balance_of(obj, rig.first)[0]
+    step = pushing.balance_of(obj, rig.first)[0]
     feet = [obj.data.bones.find(step.rig.name(leg.bones[-1])) for leg in step.figure.legs]
     toes = [obj.data.bones.find(obj.data.bones[foot].children[0].name) for foot in feet]  # about which heels come up
     begun = min(frame for frame in balances if balances[frame] and phases[frame] == "BLENDING")

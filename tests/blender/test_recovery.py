@@ -170,12 +170,16 @@ def test_tone_calms_the_joints_and_reflexes_put_the_arms_before_the_head(name):
     assert awake.head_speed() < rag.head_speed()
 
 
-def test_an_injured_arm_hangs(fresh_scene):
+@pytest.mark.parametrize("hit", (False, True))
+def test_an_injured_arm_hangs(fresh_scene, hit):
     """Without weight nothing but muscles lowers an arm from T-pose: the one whose tone is taken away stays behind."""
     obj = human(fresh_scene, 24, 0.6, 4, rigs.human)
     fresh_scene.gravity = (0.0, 0.0, 0.0)
     for bone in ("arm.L", "forearm.L"):
-        obj.pose.bones[bone].active_ragdoll.tone = 0.0
+        obj.pose.bones[bone].active_ragdoll.tone = float(hit)
+    if hit:
+        effects.add_hit(obj, fresh_scene, "forearm.L", 3, (0.0, 0.0, 1e-3))
+        obj.active_ragdoll.hits[0].hurts = 5.0
     start, *_others, end = played(fresh_scene, obj, 24)[3:]
     spine, left, right = rigs.rows(obj, ("spine", "arm.L", "arm.R"))
     hurt, sound = rigs.angles(*(np.linalg.inv(pose[spine]) @ pose[[left, right]] for pose in (start, end)))

@@ -13,7 +13,7 @@ from ...errors import RagdollError
 from ...ragdoll import diagnosis, drives
 from ...ragdoll.drives import joint_motors
 from ..physics import built, motors, source, view_layers
-from ..rig.armature import UNIFORM_TOLERANCE, anatomy_of, bone_parents, check_record, check_scale
+from ..rig.armature import UNIFORM_TOLERANCE, bone_parents, check_record, check_scale
 from ..runtime import STATE
 from ..settings import at_frame, declare
 from ..settings.bone import ActiveRagdollBone, DriveFactors
@@ -132,7 +132,8 @@ class Character:
     @cached_property
     def strengths(self) -> tuple:
         """Largest torques [m] and forces [m] of a human's joints, scaled to the character."""
-        torque, force = human.human_strengths(anatomy_of(self.obj), bone_parents(self.obj), self.mass, self.height)
+        known = [bone.active_ragdoll.role for bone in self.obj.pose.bones]  # as of the build: to recognise takes long
+        torque, force = human.human_strengths(known, bone_parents(self.obj), self.mass, self.height)
         return torque[self.bones], force[self.bones]
 
 

@@ -6,7 +6,7 @@ import bpy
 import numpy as np
 
 from .... import pose as pose_space
-from ....anatomy.roles import CHEST, HEAD, LEFT, NECK, PELVIS, QUADRUPED, RIGHT, SPINE, UPPER_ARM, of_role
+from ....anatomy.roles import CHEST, HEAD, LEFT, NECK, PELVIS, QUADRUPED, RIGHT, SPINE, TOE, UPPER_ARM, of_role
 from ....errors import RagdollError
 from ....motion import balance, gait
 from ....motion.balanced_pose import Figure
@@ -70,7 +70,9 @@ def figure_of(obj, rig: Rig) -> Figure:
     sides = ((LEFT, 1), (RIGHT, -1))
     arms = [(int(level[row]), sign) for own, sign in sides for row in of_role(anatomy, UPPER_ARM, own)[:1]]
     ends = [(arm, list(rig.skeleton.children(arm))[:1], sign) for arm, sign in arms]
-    return Figure(rig, legs, trunk, tuple((arm, end[0], sign) for arm, end, sign in ends if end))
+    toes = [[int(level[row]) for row in of_role(anatomy, TOE, own)[:1]] for own, _sign in sides]
+    arms = tuple((arm, end[0], sign) for arm, end, sign in ends if end)
+    return Figure(rig, legs, trunk, arms, tuple(toe[0] if toe else None for toe in toes))
 
 
 class Balance(Step):
