@@ -123,11 +123,7 @@ class Recovery:
         """
         title = f"Recovery of '{self.character.name}'"
         settings = states.Settings(**{field.name: getattr(group, field.name) for field in fields(states.Settings)})
-        states.checked(settings, title)
-        if not (np.isfinite(group.reroot_time) and group.reroot_time >= 0.0):
-            raise RagdollError(f"{title}: reroot_time must not be negative, got {group.reroot_time:g} s")
-        if not (np.isfinite(group.get_up_pace) and group.get_up_pace > 0.0):
-            raise RagdollError(f"{title}: get_up_pace must be above 0, got {group.get_up_pace:g}")
+        states.checked(settings, title, reroot_time=group.reroot_time, get_up_pace=group.get_up_pace)
         self.settings, self.reroot_time, self.get_up = settings, group.reroot_time, group.get_up
         ways = group.way_points
         moved = tuple(Moved(way.key, WAY_PARTS.index(way.part), tuple(way.offset), way.seconds) for way in ways)

@@ -127,9 +127,9 @@ class State:
         return State(STATES[round(phase)], clock, progress, blend, *map(bool, flags), shock)
 
 
-def checked(settings: Settings, name: str = "Recovery") -> None:
+def checked(settings: Settings, name: str = "Recovery", **others: float) -> None:
     """Refuse settings that make no sense. Raises RagdollError, which names the object and the setting."""
-    for key, value in vars(settings).items():
+    for key, value in (vars(settings) | others).items():
         if not isinstance(value, str | bool) and not (math.isfinite(value) and value >= 0.0):
             raise RagdollError(f"{name}: {key} must be a number that is not negative, got {value:g}")
 

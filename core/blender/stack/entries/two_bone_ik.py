@@ -31,9 +31,9 @@ _ENDS = "effector", "pole"  # objects that a limb is led to
 _OF_SOLVER = ("allow_stretching", "start_stretch_ratio", "max_stretch_scale", "keep_end_rotation")
 POLES = (("BEND", "As It Bends", "The limb keeps the plane that it bends in"), *PLACES)
 
-# A hand that goes to a wound: when it starts and how long it takes [s]; from wrist to fingers, of the height; how far
+# A hand that goes to a wound: when it starts and how long it takes [s]; from skin to wrist, of the height; how far
 # ahead of the trunk it comes, of the distance of the shoulders
-NOTICES, GOES, PALM, AHEAD = 0.12, 0.5, 0.1, 2.0
+NOTICES, GOES, PALM, AHEAD = 0.12, 0.5, 0.05, 3.0
 
 
 # Declarations are read as tables.
@@ -159,7 +159,7 @@ class TwoBoneIKs(ListKind):
 
     def steps(self, obj, rig):
         yield from super().steps(obj, rig)
-        if obj.active_ragdoll.is_ragdoll and any(hit.hand for hit in obj.active_ragdoll.hits):
+        if any(hit.hand for hit in obj.active_ragdoll.hits):
             yield ToWounds.name, lambda: ToWounds(obj, rig)
 
     def draw(self, layout, obj, item):
