@@ -106,8 +106,6 @@ def test_the_current_action_is_keyed_itself_and_comes_back_bit_for_bit():
 
 
 # ---- by the operator -------------------------------------------------------------------------------------------------
-
-
 def test_only_chosen_bones_and_frames_in_which_physics_acts_get_keys(fresh_scene):
     """At full weight with a blow on the chest at frame 12."""
     obj = rigs.ragdoll(fresh_scene, 40, 1.0)

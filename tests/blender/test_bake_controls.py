@@ -42,8 +42,7 @@ def _controlled(scene, human=rigs.HUMAN, more=()):
 
 
 def _places(obj):
-    names = [part.bone for part in obj.active_ragdoll.parts]
-    return rigs.pose(obj)[[obj.data.bones.find(name) for name in names]]
+    return rigs.pose(obj)[[obj.data.bones.find(part.bone) for part in obj.active_ragdoll.parts]]
 
 
 def _deforming(obj) -> np.ndarray:

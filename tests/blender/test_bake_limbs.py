@@ -27,8 +27,7 @@ def _shot(scene, make, weight: float = 1.0, by_fk: bool = False, **options):
         upper, lower = (name + end[-2:] for name in (("arm", "forearm") if "hand" in end else ("thigh", "shin")))
         name = f"IK-{end}" if prefix else end.replace(".", " IK.")
         if prefix:
-            holder = obj if options.get("on_object") else obj.pose.bones["hips"]
-            holder[f"ik_{end}"] = 0.0 if by_fk else 1.0
+            (obj if options.get("on_object") else obj.pose.bones["hips"])[f"ik_{end}"] = 0.0 if by_fk else 1.0
         heel = [f"heel{end[-2:]}"] if "foot" in end and f"heel{end[-2:]}" in obj.data.bones else []
         for turned in (upper, lower) if by_fk else (name, *heel):
             turns = {frame: (1.0, *rng.normal(size=3) * 0.15) for frame in frames}

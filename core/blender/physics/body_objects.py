@@ -153,7 +153,6 @@ def place_pieces(run) -> None:
 
 
 # ---- edits by hand ---------------------------------------------------------------------------------------------------
-
 # After a build every body carries a record of how it was made. Before the next one, a body that was moved, turned or
 # scaled, or whose mesh, shape or mass was changed, is measured, and its place and size go to the bone's settings, in
 # the bone's frame and the armature's own units, so that they hold wherever the character stands later, at any scale.

@@ -53,6 +53,7 @@ class CharacterHits:
         self.roles = [character.obj.pose.bones[part.bone].active_ragdoll.role for part in parts]
         self.inertia = body_objects.own_moments([part.body for part in parts])  # about the bodies' own axes [m, 3]
         self.factors = np.ones(len(parts))  # of its weights [m]
+        self.stirred = False  # one is below 1, or a hitter acts
         self.hits: list = []  # and explosions, those that are enabled, in the bodies' own axes
         self.targets: dict = {}  # objects that they refer to, by their title
         self.loose = core_hits.Loosening()
@@ -189,7 +190,7 @@ class Hits(Effect):
     def step(self, run, scene, seconds: float, substeps: int) -> None:
         """Set springs, hitters and the factors of the weights."""
         known = self.by_name.values()
-        acting = [own for own in known if own.hits or own.factors.min() < 1.0 or any(h.acting for h in own.hitters)]
+        acting = [own for own in known if own.hits or own.stirred]
         if not acting and not self._acted:
             return
         self._acted = bool(acting)
@@ -270,6 +271,8 @@ def _step_character(run, own: CharacterHits, scene, struck) -> np.ndarray:
         if (left := core_hits.strength_left(getattr(hit, "hurts", 0.0), end - hit.frame / rate)) < 1.0:
             limb = core_hits.limb_of(own.character.bone_names.index(hit.bone), own.roles, own.parents)
             strength[limb] = np.minimum(strength[limb], left)
+    least = min(own.factors.min(), strength.min())
+    own.stirred = bool(least < 1.0) or any(hitter.acting for hitter in own.hitters)
     return strength
 
 
