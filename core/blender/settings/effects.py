@@ -114,7 +114,7 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
     duration: number("Duration", DURATION, min=0.0, soft_max=2.0, precision=3, unit="TIME_ABSOLUTE", zero="a blow",
         ticked=0.2)
     hurts: number("Hurts", "Time in which the limb that is hit gets its strength back, which it loses at once: an arm "
-        "hangs, a leg gives way", min=0.0, soft_max=5.0, unit="TIME_ABSOLUTE", zero="not at all", ticked=2.0)
+        "hangs, a leg gives way; 0 never", min=0.0, soft_max=5.0, unit="TIME_ABSOLUTE", zero="never", ticked=2.0)
     hand: flag("Hand to the Wound", "The nearest free hand goes there while it hurts, if it reaches", needs=STACK)
     target: block("Target", "Object to hit towards")
 
