@@ -186,22 +186,12 @@ def test_an_injured_arm_hangs(fresh_scene, hit):
     assert sound > 45.0 and hurt < 0.5 * sound
 
 
-def test_a_hand_goes_to_where_it_hurts_and_a_leg_gives_way():
+def test_a_leg_that_hurts_gives_way():
     rig = rigs.load("own mixamo")
-    obj, scene, first = rig.obj, rig.scene, rig.first
-    knock_outs.prepare(scene, obj, first, first + 70, {-1000: "LIMP"})
-    for bone, frame, hand in (("Spine2", 4, True), ("RightArm", 4, False), ("LeftLeg", 54, False)):
-        effects.add_hit(obj, scene, f"mixamorig:{bone}", first + frame, (0.0, 0.0, 1e-3))
-        rigs.changed(obj.active_ragdoll.hits[-1], {"hurts": 1.5, "hand": hand})
-    shown, _targets, states = knock_outs.run(scene, obj)
-    chest, *arms = (obj.data.bones.find(f"mixamorig:{name}") for name in ("Spine2", "LeftHand", "RightHand"))
-    far = {f: np.linalg.norm(pose[arms, :3, 3] - pose[chest, :3, 3], axis=1) for f, pose in shown.items()}
-    before, there, after = (far[first + frame] for frame in (3, 24, 48))
-    assert there[0] < 0.7 * before[0] and there[1] > 0.8 * before[1]  # the free one, not the nearer that hurts itself
-    assert after[0] > 0.9 * before[0]
-    assert {states[frame] for frame in range(first, first + 54)} == {"ACTIVE"}
-    assert knock_outs.first(states, "LIMP") - first < 54 + rigs.FPS  # before it has taken a step
-    rigs.check_shown(scene, obj, shown, (first + 24, first + 10), 1e-5)
+    knock_outs.prepare(rig.scene, rig.obj, rig.first, rig.first + 28, {-1000: "LIMP"})
+    effects.add_hit(rig.obj, rig.scene, "mixamorig:LeftLeg", rig.first + 4, (0.0, 0.0, 1e-3))
+    rig.obj.active_ragdoll.hits[0].hurts = 1.5
+    assert "LIMP" in knock_outs.run(rig.scene, rig.obj)[2].values()  # as soon as it has to bear
 
 
 def test_set_up_gives_tone_and_motors_and_files_of_before_fall_as_rags(fresh_scene):

@@ -117,8 +117,6 @@ def _take_hit(own: CharacterHits, entry, number: int, first: int, last: int) -> 
     if entry.space == core_hits.TOWARDS and entry.target is None:
         raise RagdollError(f"{hit.title}: it has no target object to go towards")
     notes = core_hits.checked(hit, names, first, last)
-    if entry.hand and own.character.obj.active_ragdoll.target_armature is None:
-        notes.append(f"{hit.title}: no hand goes there before Simulate")
     away = max(abs(component) for component in hit.point)
     if away > FARTHEST * own.character.height:
         raise RagdollError(f"{hit.title}: the point is {away:.3g} m from the body, too far to push there")

@@ -14,7 +14,7 @@ from .. import runtime
 from ..physics import built, world
 from ..rig.armature import check_ragdoll
 from . import declare, lists
-from .declare import DERIVED, READ, SHOT, STACK, record
+from .declare import DERIVED, READ, SHOT, record
 
 SPACES = (
     ("WORLD", "World", "Along the world's axes"),
@@ -115,7 +115,6 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
         ticked=0.2)
     hurts: number("Hurts", "Time in which the limb that is hit gets its strength back, which it loses at once: an arm "
         "hangs, a leg gives way; 0 never", min=0.0, soft_max=5.0, unit="TIME_ABSOLUTE", zero="never", ticked=2.0)
-    hand: flag("Hand to the Wound", "The nearest free hand goes there while it hurts, if it reaches", needs=STACK)
     target: block("Target", "Object to hit towards")
 
 

@@ -110,10 +110,9 @@ def drop_if_idle(obj) -> None:
 
 
 def gets_up_where_it_lies(obj) -> bool:
-    """Whether a character's recovery, balance or hits need a motion stack, as soon as there is a ragdoll."""
+    """Whether a character's recovery or balance needs a motion stack, as soon as there is a ragdoll."""
     settings = obj.active_ragdoll
-    own = settings.balance.enabled or any(hit.hand for hit in settings.hits)
-    return own or (settings.recovery.enabled and settings.recovery.reroot)
+    return (settings.recovery.enabled and settings.recovery.reroot) or settings.balance.enabled
 
 
 # ---- lists ----------------------------------------------------------------------------------------------------------
