@@ -5,8 +5,6 @@ children of one bone. What has to be done parents first is then done for a whole
 sorted by their parent, and siblings keep the order of the input, so the same input always gives the same order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -34,7 +32,7 @@ class Skeleton:
     level_steps: tuple[tuple[slice, slice, np.ndarray], ...]
 
     @staticmethod
-    def from_parents(names: Sequence[str], parents: Sequence[int | str | None] | np.ndarray) -> Skeleton:
+    def from_parents(names: Sequence[str], parents: Sequence[int | str | None] | np.ndarray) -> "Skeleton":
         """Build a skeleton from bones in any order, each name once.
 
         `parents` has for each bone its parent, by index into `names` (-1: none) or by name (None: none).

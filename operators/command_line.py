@@ -311,4 +311,4 @@ def _diagnosis(obj, scene) -> list[dict]:
 def _report(options, figures: dict) -> None:
     if options.report:
         written = {"output_sha256": reports.sha256_of(options.output)} if getattr(options, "output", None) else {}
-        reports.write(options.report, options.file, {**reports.file_version(), **written, **figures})
+        reports.write(options.report, options.file, written | figures)

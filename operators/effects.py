@@ -198,9 +198,8 @@ class ACTIVE_RAGDOLL_OT_move_way_up(DragOperator, bpy.types.Operator):
     def press(self, _context, obj, scene, origin, direction):
         found = viewport.way_point_below(obj, scene, origin, direction)
         if found is None:
-            return self.tell(
-                "INFO", "No planned way up is there: scrub to a frame at which it gets up, and press on a cross"
-            )
+            text = "No planned way up is there: scrub to a frame at which it gets up, and press on a cross"
+            return self.tell("INFO", text)
         (key, part, self._place), group = found, obj.active_ragdoll.recovery
         name = effects.PARTS[part][0]
         own = next((way for way in group.way_points if (way.key, way.part) == (key, name)), None)

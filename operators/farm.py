@@ -290,7 +290,7 @@ def _simulate_and_write(options, given: dict) -> None:
     reports.save(options.output)
     result = {"given": given, "output_sha256": reports.sha256_of(options.output), "characters": figures}
     result |= {"scene": scene.name, "frames": [first, last]}
-    reports.write(options.report, options.file, reports.file_version() | result)
+    reports.write(options.report, options.file, result)
 
 
 def write_report(options) -> None:

@@ -141,8 +141,7 @@ class ACTIVE_RAGDOLL_OT_make_additive(Unbaked, bpy.types.Operator):
             setattr(item, name, value)
             item.base = "BIND" if self.base == "BIND" or item.action is None else "FRAME"
             if item.base == "FRAME":
-                first = self.base == "FIRST"
-                item.base_frame = item.action.frame_range[0] if first else context.scene.frame_current
+                item.base_frame = item.action.frame_range[0] if self.base == "FIRST" else context.scene.frame_current
         return f"{len(chosen)} made additive in {self.space.lower()} space"
 
 

@@ -41,18 +41,13 @@ def whole(path: Path):
 
 
 def versions() -> dict:
-    """Those of the extension, Blender and numpy."""
     own = preferences.manifest()["version"]
     return {"active_ragdoll": own, "blender": bpy.app.version_string, "numpy": np.__version__}
 
 
-def file_version() -> dict:
-    """The version of Blender that saved the file which is open."""
-    return {"file_version": ".".join(map(str, bpy.data.version))}
-
-
 def write(path: Path, file, figures: dict) -> None:
-    report = {"schema": SCHEMA, **versions(), "file": str(file), **figures}
+    saved_by = {} if Path(file).is_dir() else {"file_version": ".".join(map(str, bpy.data.version))}
+    report = {"schema": SCHEMA, **versions(), "file": str(file), **saved_by, **figures}
     with whole(path.resolve()) as unfinished:
         unfinished.write_text(json.dumps(_rounded(report), indent=2) + "\n", encoding="utf-8")
     print(f"report {path.resolve()}")

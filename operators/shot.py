@@ -19,6 +19,7 @@ from .base import OnArmature, Operator
 SLICES = 1.0, 3.0  # [s] at least and at most, of frames between two looks at the keyboard and redraws of the window
 REDRAWS = 0.25  # of the time for frames that redraws may take
 MOVED = (interface.moved, interface.unbaked)  # by physics or the motion stack
+COPIED = (interface.moved, interface.not_in_edit_mode)  # to a plain copy
 PRINT_EVERY = 0.1  # share of the shot between two lines of progress
 
 
@@ -158,7 +159,7 @@ class SteppingOperator(OnArmature):
 
 
 # ---- the operators -------------------------------------------------------------------------------------------------
-class RangeOperator:
+class RangeOperator(SteppingOperator):
     """Goes through the shot's range or another one."""
 
     # SKIP_SAVE: the next call means the shot's range again.
@@ -270,7 +271,7 @@ TO = choice("Keys On", KEYS_ON, None, "What gets the keys")
 ROOT_MOTION = choice("Root Motion", CARRIERS, None, "What carries the way that the character goes over the ground")
 
 
-class ACTIVE_RAGDOLL_OT_bake(RangeOperator, SteppingOperator, bpy.types.Operator, verb="Baking", requires=MOVED):
+class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator, verb="Baking", requires=MOVED):
     """Write the simulated motion, and the motion stack's, of the selected characters to new actions and mute both;
     the old actions are kept. Simulates first where that was not done"""
 
@@ -328,13 +329,9 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, SteppingOperator, bpy.types.Operator
         return {"FINISHED"} if self._baked else {"CANCELLED"}
 
 
-class ACTIVE_RAGDOLL_OT_export_ready(
-    RangeOperator, SteppingOperator, bpy.types.Operator, requires=(interface.moved, interface.not_in_edit_mode)
-):
+class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, bpy.types.Operator, verb="Exporting", requires=COPIED):
     """A plain copy of the character for games and other programs: its deforming bones alone, in one tree, with the
     motion of the bake, or what a bake would write, as keys. It stays in the scene, or is written to a file"""
-
-    verb = "Exporting"
 
     to: choice("To", FILES, None, "Where the copy goes")
     root_motion: ROOT_MOTION

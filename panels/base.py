@@ -69,8 +69,7 @@ class Part(Sidebar):
 
 def paragraph(layout, context, text: str, icon: str = "NONE", lines: int = 0) -> None:
     """Text in as many lines as the sidebar's width needs, or always in so many `lines`: longer text ends with dots."""
-    scale = context.preferences.system.ui_scale
-    letters = max(int((context.region.width / scale - 60.0) / LETTER), 16)
+    letters = max(int((context.region.width / context.preferences.system.ui_scale - 60.0) / LETTER), 16)
     found = wrapped(translated(text), letters, lines)
     column = layout.column(align=True)
     column.scale_y = 0.8

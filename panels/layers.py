@@ -191,8 +191,7 @@ class ACTIVE_RAGDOLL_PT_blend_axes(
         props(column, space, "dimensions", space.dimensions == "2D" and "method", "sync")
         axes = blend_spaces.axes_of(space)
         for axis in axes:
-            box = rows(column.box())
-            props(box, axis, "name", "minimum", "maximum", "ends", "grid", "input", "smoothing")
+            props(rows(column.box()), axis, "name", "minimum", "maximum", "ends", "grid", "input", "smoothing")
         inputs = {axis.input for axis in axes}
         if inputs & {"SPEED", "DIRECTION"}:
             column.prop(space, "measured_object")

@@ -116,7 +116,6 @@ def chains_of(of_bodies, parents) -> tuple[list, np.ndarray]:
 
 
 # ---- limits ---------------------------------------------------------------------------------------------------------
-
 # A cone is held well as long as one of its two swings stays inside this on both sides [rad]; see core.ragdoll.joints.
 NARROW = np.radians(85.0)
 # Straight ahead an arm goes farther the more it hangs; in T-pose it ends across the chest. Horizontal adduction and
@@ -252,8 +251,7 @@ def turns_of(posture: Posture, bind: axes.Bind, turns, bones, body_parents) -> n
             continue
         turn = quaternion.identity() if chains[i] else _limb(posture, bind, int(bone))
         if chains[i] in (SPINE, NECK):
-            forwards = posture.trunk if chains[i] == SPINE else posture.neck
-            turn = _about(bind.axes.left, forwards / counts[i])
+            turn = _about(bind.axes.left, (posture.trunk if chains[i] == SPINE else posture.neck) / counts[i])
             turn = quaternion.multiply(turn, _about(bind.axes.forward, -posture.aside / counts[i]))
         if turn is not None:
             result[i] = quaternion.multiply(quaternion.conjugate(turns[bone]), quaternion.multiply(turn, turns[bone]))

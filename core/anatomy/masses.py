@@ -79,10 +79,9 @@ def human_shares(table: str, anatomy: roles.Anatomy, parents, bones, volumes) ->
     segments: list = []  # (segment, side) of every bone: what has none by its role, such as a twist bone, its parent's
     for bone, parent in enumerate(parents):
         segment = _OF_ROLE.get(anatomy.roles[bone])
-        if segment is None:
-            segments.append(segments[parent] if parent >= 0 else (TRUNK, roles.CENTER))
-        else:
-            segments.append((segment, roles.CENTER if segment in _CENTRAL else anatomy.sides[bone]))
+        side = roles.CENTER if segment in _CENTRAL else anatomy.sides[bone]
+        above = segments[parent] if parent >= 0 else (TRUNK, roles.CENTER)
+        segments.append(above if segment is None else (segment, side))
     own = {int(bone): i for i, bone in enumerate(bones)}
     chosen = np.isin(np.arange(len(parents)), bones)
     # Of each bone: its own body, else its nearest ancestor's, else the first.
@@ -129,8 +128,7 @@ def stabilised(masses, parents) -> np.ndarray:
 
     `masses` are positive [kg] [m], `parents` in any order, -1 at roots [m].
     """
-    masses = np.array(masses, dtype=float)
-    result = masses.copy()
+    result = np.array(masses, dtype=float)
     for i in from_the_roots(parents):
         if parents[i] >= 0:
             result[i] = np.clip(result[i], *(bound * result[parents[i]] for bound in STABLE))
@@ -144,7 +142,7 @@ def carried(masses, parents) -> np.ndarray:
     `parents` in any order, -1 at roots [m].
     """
     result = np.array(masses, dtype=float)
-    for i in reversed(list(from_the_roots(parents))):
+    for i in reversed(from_the_roots(parents)):
         if parents[i] >= 0:
             result[parents[i]] = max(result[parents[i]], result[i] / CARRIED)
     return _with_totals(result, masses, parents)
@@ -162,7 +160,6 @@ def _with_totals(changed, masses, parents) -> np.ndarray:
 
 
 # ---- as strong as a human -------------------------------------------------------------------------------------------
-
 # Peak static torques of men, in the strongest direction of each joint, N m:
 #
 # =============  ======  =============================================================================================

@@ -11,7 +11,6 @@ import unicodedata
 from collections import Counter
 from functools import lru_cache
 from itertools import takewhile
-from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -104,7 +103,7 @@ def read(names: list) -> list[Name]:
     """What each of a skeleton's names says; a first word that most of them share ("Hero_Hips") is left out."""
     words = (_PARTS.search(name.rsplit(":", 1)[-1]) for name in names)
     firsts = Counter(word.group().lower() if word else "" for word in words)
-    common, times = max(firsts.items(), key=itemgetter(1), default=("", 0))
+    common, times = next(iter(firsts.most_common(1)), ("", 0))
     shared = times > max(3, 0.5 * len(names)) and common not in _VOCABULARY and common not in _SIDES
     return [read_name(name, common if shared else "") for name in names]
 
@@ -151,8 +150,7 @@ def _take_side(words: list) -> tuple[str | None, list]:
             return _SIDES[word], words[:i] + words[i + 1 :]
     for i in range(len(words) - 1, -1, -1):
         if words[i] in _SIDES and (len(words) > 1 or words[i] in ("l", "r")):
-            rest = words[:i] + words[i + 1 :]
-            return _SIDES[words[i]], [word for word in rest if word not in ("l", "r", "c")]
+            return _SIDES[words[i]], [word for word in words[:i] + words[i + 1 :] if word not in ("l", "r", "c")]
     for i, word in enumerate(words):
         if word in _VOCABULARY or word in _NOISE or word in _FRONT:
             continue

@@ -262,8 +262,7 @@ def _attach_ends(tree, roles: list, sides: list) -> list:
     limb, moved = {(roles[row], sides[row]): row for row in reversed(tree.rows)}, False
     for row in tree.rows:
         before = limb.get((_BEFORE.get(roles[row]), sides[row]), -1)
-        above = tree.ancestors(row)[1:]
-        loose = all(roles[item] in (r.HELPER, r.GENERIC) for item in above)
+        loose = all(roles[item] in (r.HELPER, r.GENERIC) for item in tree.ancestors(row)[1:])
         if before >= 0 and loose and row not in tree.ancestors(before):
             tree.parent[row], tree.attached[row], moved = before, True, True
     if moved:

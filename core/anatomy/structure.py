@@ -255,8 +255,7 @@ def _forward_of_legs(tree: Tree, found: Structure, leg: tuple) -> tuple[np.ndarr
                 feet += points[np.argmax(np.abs(points @ forward))]
         if roles.THIGH in own and roles.SHANK in own:
             hip, knee = chain[own.index(roles.THIGH)], chain[own.index(roles.SHANK)]
-            ankle = tree.ends[knee]
-            line = ankle - tree.heads[hip]
+            line = tree.ends[knee] - tree.heads[hip]
             bend = tree.heads[knee] - tree.heads[hip]
             knees += bend - line * (bend @ line / max(line @ line, 1e-30))
     for ahead in (feet, knees):
@@ -410,8 +409,7 @@ def _give(tree: Tree, found: Structure, chain: list, names: list, rest: str) -> 
     for i, row in enumerate(chain):
         found.roles[row] = names[i] if i < len(names) else rest
     if len(chain) >= len(names):
-        last = chain[len(names) - 1]
-        for row in tree.subtree(last)[1:]:
+        for row in tree.subtree(chain[len(names) - 1])[1:]:
             found.roles[row] = rest
     for row in chain[: len(names) - 1]:
         line = tree.ends[row] - tree.heads[row]
@@ -430,11 +428,10 @@ def _sides(tree: Tree, found: Structure, limbs: list) -> None:
     for row in tree.rows:
         side = roles.LEFT if across[row] > 0.0 else roles.RIGHT
         found.sides[row] = roles.CENTER if abs(across[row]) < 0.02 * tree.size else side
-    for pair in limbs:
-        means = [float(np.mean(across[tree.subtree(row)])) for row in pair]
-        for row, mean in zip(pair, means, strict=True):
-            for item in tree.subtree(row):
-                found.sides[item] = roles.LEFT if mean > 0.0 else roles.RIGHT
+    for rows in (tree.subtree(row) for pair in limbs for row in pair):
+        side = roles.LEFT if np.mean(across[rows]) > 0.0 else roles.RIGHT
+        for row in rows:
+            found.sides[row] = side
     for row in [found.pelvis, *found.trunk, *found.neck, found.head]:
         if row >= 0:
             found.sides[row] = roles.CENTER

@@ -50,7 +50,6 @@ def translated(text: str) -> str:
 
 @lru_cache(4096)
 def in_language(text: str, locale: str) -> str:
-    """The same in a stated language."""
     if text in catalogue(locale):
         return catalogue(locale)[text]
     for pattern, places, other in _patterns(locale):

@@ -26,9 +26,7 @@ def set_look_at_weight(obj, weight: float, index: int = 0, frame: float | None =
     _store(obj, "SET", index, frame, weight=weight)
 
 
-def enable_look_at(
-    obj, time: float, cancel_current_transition: bool = True, index: int = 0, frame: float | None = None
-) -> bool:
+def enable_look_at(obj, time: float, cancel_current_transition=True, index=0, frame: float | None = None) -> bool:
     """Let the weight go to 1 within a time [s]. Returns whether the call was taken.
 
     Raises RagdollError: a time below 0.
@@ -39,9 +37,7 @@ def enable_look_at(
     return _store(obj, "ENABLE", index, frame, duration=time, cancel_current_transition=cancel_current_transition)
 
 
-def disable_look_at(
-    obj, time: float, cancel_current_transition: bool = True, index: int = 0, frame: float | None = None
-) -> bool:
+def disable_look_at(obj, time: float, cancel_current_transition=True, index=0, frame: float | None = None) -> bool:
     """Let the weight go to 0 within a time [s]; else as `enable_look_at`."""
     return _store(obj, "DISABLE", index, frame, duration=time, cancel_current_transition=cancel_current_transition)
 

@@ -61,9 +61,9 @@ class State:
 
     def follow_names(self) -> None:
         """Keep what is known of a scene under its present name, so that renaming it changes nothing."""
-        for scene in bpy.data.scenes:
-            number, name = scene.session_uid, scene.name
-            before, self.names[number] = self.names.get(number, name), name
+        known_as, self.names = self.names, {scene.session_uid: scene.name for scene in bpy.data.scenes}
+        for number, name in self.names.items() if known_as != self.names else ():
+            before = known_as.get(number, name)
             for known in vars(self).values() if before != name else ():
                 if isinstance(known, dict) and before in known:
                     known[name] = known.pop(before)

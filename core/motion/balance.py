@@ -10,8 +10,6 @@ Places on the ground are complex numbers, x + i y of the world in metres; divide
 are ahead and, imaginary, to the left. What is stated for 1.8 m under 9.81 m/s^2 is scaled by Froude's number.
 """
 
-from __future__ import annotations
-
 import cmath
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The pose of a character that keeps its balance: hip and feet moved, legs by inverse kinematics, trunk and arms."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 from math import atan2, cos, radians, sin

@@ -8,8 +8,6 @@ frame: the armature's own axes turned so that z points up in the world, at the w
 front legs; its limbs end at the paws, so that these stay where they stand while hocks rise.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -66,13 +64,13 @@ class Posture:
         """Its arrays in order."""
         return list(vars(self).values())
 
-    def moved(self, turn, shift) -> Posture:
+    def moved(self, turn, shift) -> "Posture":
         """Turned by a rotation [4] about the origin, then shifted [3]."""
         hip, ends = (q.rotate(turn, points) + shift for points in (self.hip, self.ends))
         trunk, turns = (q.multiply(turn, deltas) for deltas in (self.trunk, self.turns))
         return Posture(hip, trunk, ends, q.rotate(turn, self.poles), turns, self.ties)
 
-    def mirrored(self) -> Posture:
+    def mirrored(self) -> "Posture":
         """Left and right exchanged."""
         side, turn, swap = np.array([1.0, -1, 1]), np.array([1.0, -1, 1, -1]), [1, 0, 3, 2]
         limbs = (self.ends * side, self.poles * side, self.turns * turn, self.ties * turn)
@@ -221,7 +219,6 @@ class Biped:
         self._unframe = q.conjugate(_frames(self.ways, self.hinges))
 
     # ---- poses ----
-
     def placed(self, matrices) -> tuple[np.ndarray, np.ndarray]:
         """Deltas [.., m, 4] and places [.., m, 3] of a pose given by matrices in armature space [.., n, 4, 4]."""
         positions, rotations, _scales = pose_space.decompose_matrices(np.asarray(matrices)[..., self.rows, :, :])
@@ -314,8 +311,7 @@ class Biped:
     def _given(self, posture: Posture) -> dict:
         """Deltas of the bones that a posture states, by their index."""
         pelvis, chest, head = (posture.trunk[..., i, :] for i in range(3))
-        count = len(self.spine)
-        given = {b: q.slerp(pelvis, chest, (i + 1) / count) for i, b in enumerate(self.spine)}
+        given = {b: q.slerp(pelvis, chest, (i + 1) / len(self.spine)) for i, b in enumerate(self.spine)}
         given |= {b: q.slerp(chest, head, (i + 1) / (len(self.neck) + 1)) for i, b in enumerate(self.neck)}
         given[0] = pelvis
         if self.head != self.chest:
@@ -357,7 +353,7 @@ class Biped:
         turns = q.multiply(lower, flexion[..., 2, :]) if self.four else posture.turns  # hands turn by themselves
         return firsts + way + q.rotate(turns, self.tips), self._poles(way, first, upper), turns
 
-    def adopted(self, other: Biped, deltas, places) -> tuple[np.ndarray, np.ndarray]:
+    def adopted(self, other: "Biped", deltas, places) -> tuple[np.ndarray, np.ndarray]:
         """The pose of another one, deltas [.., m, 4] and places [.., m, 3], as this one has it.
 
         Trunk, feet and the ways of limbs are as there, hands as there against forearms, whatever the bind poses are.

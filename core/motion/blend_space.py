@@ -351,8 +351,7 @@ def _check_kinds(names: Sequence[str], clips: Sequence[Clip]) -> None:
     kinds = [f"additive in {p.space.lower()} space" if isinstance(p, AdditivePose) else "not additive" for p in poses]
     for name, kind in zip(names, kinds, strict=True):
         if kind != kinds[0]:
-            first, of = names[0], kinds[0]
-            text = f'Sample "{name}" is {kind}, sample "{first}" is {of}: samples of one space must be alike'
+            text = f'Sample "{name}" is {kind}, sample "{names[0]}" is {kinds[0]}: samples of one space must be alike'
             raise RagdollError(text)
 
 

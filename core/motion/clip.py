@@ -1,7 +1,5 @@
 """Clips: a motion as one local pose per frame, played at any time, speed and direction; in phase; additive poses."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -84,7 +82,7 @@ class Clip:
         frame = _rounded(min(max(clip_time * self.fps, 0.0), self.frame_count - 1))
         return int(frame), frame - int(frame)
 
-    def mapped(self, skeleton: Skeleton, bind: LocalPose) -> Clip:
+    def mapped(self, skeleton: Skeleton, bind: LocalPose) -> "Clip":
         """This motion on another skeleton's bones of the same names, relative to the parent bones; other bones stand in
         that skeleton's bind pose [n].
         Raises RagdollError: no bone of the clip is in the skeleton.
@@ -109,7 +107,7 @@ class Clip:
         )
 
     @staticmethod
-    def from_poses(name: str, bones: Sequence[str], fps: float, poses: Sequence[LocalPose], times: ArrayLike) -> Clip:
+    def from_poses(name: str, bones: Sequence[str], fps: float, poses: Sequence[LocalPose], times: ArrayLike) -> "Clip":
         """A clip that goes through poses [n] at times [s], on shortest arcs between them; the first time is its start.
 
         Poses between whole frames are met as nearly as the frame rate allows.

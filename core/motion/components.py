@@ -78,7 +78,6 @@ def angle_between(u, v):
 
 
 def clamped(x, low, high):
-    """A number in a range."""
     return low if x < low else high if x > high else x
 
 

@@ -1,7 +1,5 @@
 """What the feet of an animation do: which stand, when the others land and where."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import cache

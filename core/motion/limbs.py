@@ -322,8 +322,7 @@ class TwoBoneIK:
         size = sum(c.length(c.sub(b, a)) for a, b in pairwise(joints))
         line = c.unit(c.sub(joints[2], joints[0]), (0.0, 0.0, -1.0))
         bend = bend_direction(joints, line, size, c.rotate(view.rotations[self.bones[0]], self._bend))
-        goal = c.unit(c.sub(effector, joints[0]), line)
-        return c.along(joints[0], size, c.rotate(c.arc(line, goal, bend), bend))
+        return c.along(joints[0], size, c.rotate(c.arc(line, c.unit(c.sub(effector, joints[0]), line), bend), bend))
 
     def _stretch(self, view: ModelView, result: LocalPose, grown: list, plain: list, weight: float) -> None:
         """Give the upper and the lower limb the share of their new lengths that the weight says."""

@@ -1,7 +1,5 @@
 """The motion stack: entries that a pose goes through one after another, what they know of a character and read."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +21,7 @@ class LocalPose:
     rotations: np.ndarray  # [..., n, 4] unit quaternions (w, x, y, z)
     scales: np.ndarray  # [..., n, 3]
 
-    def copy(self) -> LocalPose:
+    def copy(self) -> "LocalPose":
         """The same pose in arrays of its own."""
         return LocalPose(self.positions.copy(), self.rotations.copy(), self.scales.copy())
 

@@ -205,7 +205,6 @@ def speeds_felt(bodies, wanted, masses, before: dict | None, seconds: float, gra
 
 
 # ---- how hits loosen a character ------------------------------------------------------------------------------------
-
 # Of sqrt(gravity * height): 30 N s leave 37 % on a man of 70 kg hit at 0.42 m/s of his whole mass.
 LOOSENING_SPEED = 0.1
 
@@ -282,7 +281,6 @@ def loosened(settings: Loosening, factors, blows, parents, begin, end, mass, siz
 
 
 # ---- placing hits by hand and showing them --------------------------------------------------------------------------
-
 # An arrow's length is to the character's height as the impulse is to its mass times a fixed share of
 # sqrt(gravity * height): 1 m for about 100 N s on a man of 70 kg, and characters of any size are handled alike.
 ARROW_SPEED = 0.6  # of sqrt(gravity * height): what an arrow as long as the character gives its whole mass

@@ -199,7 +199,6 @@ class Wires:
             self._add(moved(np.array([[origin, radius * shown]]), child_frame), i, i, i, SWING_MARK)
 
     # ---- every frame ----------------------------------------------------------------------------------------------
-
     def read(self, matrices) -> "Reading":
         """Angles, their standing and separations of the j joints, for body matrices [m, 4, 4]."""
         count = len(self.joined)

@@ -103,8 +103,7 @@ def preset(name: str, anatomy: roles.Anatomy, parents, side: str = roles.LEFT) -
     if name == ONE_ARM_LIMP:
         return _arm_limp(anatomy, parents, side)
     if any(role in (roles.PELVIS, *roles.ARM, *roles.LEG) for role in anatomy.roles):
-        column = 0 if name == UPPER_BODY_LOOSE else 1
-        table = {role: weights[column] for role, weights in _BY_ROLE.items()}
+        table = {role: weights[0 if name == UPPER_BODY_LOOSE else 1] for role, weights in _BY_ROLE.items()}
         if anatomy.kind == roles.QUADRUPED:
             table |= {role: table[like] for role, like in _FOUR_FOOTED.items()}
         rotation = np.full(len(parents), table[roles.PELVIS])

@@ -3,8 +3,6 @@
 A benchmark is a function that measures, prints its tables and returns its figures; `bench` does the rest.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -70,8 +70,7 @@ def make(name: str):
 
 def snapping(name: str) -> float:
     """Seconds that a generated rig's own operators take to snap its IK to its FK over 250 frames."""
-    scene = rigs.empty_file()
-    obj = generate_rigify(rigs.metarig(scene, METARIGS[name]))
+    obj = generate_rigify(rigs.metarig(rigs.empty_file(), METARIGS[name]))
     found = r"operator\('pose\.(rigify_limb_ik2fk_bake_\w+)'.*\n((?: +props\.\w+ = .*\n)+)"
     calls = set(re.findall(found, "".join(text.as_string() for text in bpy.data.texts)))
     calls = [(operator, dict(re.findall(r"props\.(\w+) = '(.*)'", settings))) for operator, settings in calls]

@@ -116,8 +116,7 @@ def fall(name, side, tone, reflexes, speed=1.2, frames=LAST, bones="MAIN", groun
     turned = np.array(obj.pose.bones[names[chest]].matrix) @ np.linalg.inv(obj.data.bones[names[chest]].matrix_local)
     ahead = (world @ turned)[:3, :3] @ own.forward
     ahead = np.array([*ahead[:2], 0.0]) / np.linalg.norm(ahead[:2])
-    left = np.array([-ahead[1], ahead[0], 0.0])
-    way = SIDES[side][0] * ahead + SIDES[side][1] * left
+    way = SIDES[side][0] * ahead + SIDES[side][1] * np.array([-ahead[1], ahead[0], 0.0])
     strength = rigs.masses(obj).sum() * speed * froude(height, 9.81) / froude(1.8, 9.81)
     effects.add_hit(obj, scene, names[chest], hit, way * strength)
     floor = scene.objects["Floor"].location.z + 0.5

@@ -76,8 +76,7 @@ def jumps(obj, shown, rows, fps=24.0):
     frames = sorted(shown)
     places = np.array([shown[frame][rows, :3, 3] for frame in frames])
     change = np.linalg.norm(np.diff(places, n=2, axis=0), axis=2) * fps
-    scale = obj.active_ragdoll.height / 1.8
-    return dict(zip(frames[1:-1], change.max(axis=1) / scale, strict=True))
+    return dict(zip(frames[1:-1], change.max(axis=1) / (obj.active_ragdoll.height / 1.8), strict=True))
 
 
 def pops_where_it_begins(scene, obj, shown, frame):

@@ -109,5 +109,4 @@ def size(poses: dict) -> float:
 def difference(a: dict, b: dict) -> tuple[float, float]:
     """Largest angle [deg] and largest distance as a share of the character's size between poses by frame."""
     angle = max(rigs.angles(a[frame], b[frame]).max() for frame in a)
-    way = max(np.abs(a[frame] - b[frame])[:, :3, 3].max() for frame in a)
-    return float(angle), float(way / size(a))
+    return float(angle), float(max(np.abs(a[frame] - b[frame])[:, :3, 3].max() for frame in a) / size(a))

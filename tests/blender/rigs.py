@@ -42,8 +42,6 @@ class Rig:
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------
-
-
 def empty_file(fps: int = FPS):
     """The scene of a new file, without objects."""
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
@@ -79,8 +77,6 @@ def link(path: Path, scene, name: str = "Human") -> bpy.types.Object:
 
 
 # ---- characters ---------------------------------------------------------------------------------------------------
-
-
 def load(name: Path | str, frames: int = 0) -> Rig:
     """A character of the test data (its largest armature) or of our own, in a file of its own, at its first frame.
 
@@ -131,8 +127,7 @@ def _import(path: Path) -> Rig:
     scene = bpy.context.scene
     scene.render.fps, scene.render.fps_base = FPS, 1.0
     # The importer looks for a bind pose far below the clip; a T-pose in its first frame is no part of the motion.
-    first = found.frame_start + (1 if path.name == "01_01.bvh" else 0)
-    return Rig(found.armature, scene, first, found.frame_end)
+    return Rig(found.armature, scene, found.frame_start + (1 if path.name == "01_01.bvh" else 0), found.frame_end)
 
 
 def _keep(rig: Rig, kept: Path, made: dict | None = None) -> None:
@@ -270,8 +265,7 @@ def select(obj, active: str, *others: str) -> None:
     bpy.context.view_layer.objects.active = obj
     bpy.ops.object.mode_set(mode="POSE")
     for bone in obj.pose.bones:
-        holder = bone if hasattr(bone, "select") else bone.bone
-        holder.select = bone.name in (active, *others)
+        (bone if hasattr(bone, "select") else bone.bone).select = bone.name in (active, *others)
     obj.data.bones.active = obj.data.bones.get(active)
 
 
@@ -329,8 +323,6 @@ def key_weights(obj, keys: dict) -> None:
 
 
 # ---- props --------------------------------------------------------------------------------------------------------
-
-
 def added(scene, name: str, data=None, location=(0.0, 0.0, 0.0)) -> bpy.types.Object:
     """An object of the scene."""
     obj = bpy.data.objects.new(name, data)
@@ -407,8 +399,6 @@ def set_range(scene, first: int, last: int) -> None:
 
 
 # ---- reading ------------------------------------------------------------------------------------------------------
-
-
 def matrices(objects) -> np.ndarray:
     """World matrices [k, 4, 4] of objects as the scene shows them."""
     graph = bpy.context.view_layer.depsgraph
@@ -553,9 +543,8 @@ def solid(part):
     from active_ragdoll.core.ragdoll.bodies import fitting
 
     found = body_objects.solids_of(part.body)
-    if part.body.rigid_body.collision_shape != "COMPOUND":
-        return found[0]
-    return fitting.joined(found, part.bind[:3, :3])
+    is_compound = part.body.rigid_body.collision_shape == "COMPOUND"
+    return fitting.joined(found, part.bind[:3, :3]) if is_compound else found[0]
 
 
 def undamped(obj) -> None:
@@ -566,9 +555,7 @@ def undamped(obj) -> None:
 
 def half_extents(part) -> np.ndarray:
     """Half extents [m] of a body's mesh, which is centred, in its own frame."""
-    flat = np.empty(len(part.body.data.vertices) * 3, dtype=np.float32)
-    part.body.data.vertices.foreach_get("co", flat)
-    points = flat.reshape(-1, 3)
+    points = np.array([vertex.co for vertex in part.body.data.vertices], dtype=np.float32)
     assert np.allclose(points.max(axis=0), -points.min(axis=0), rtol=1e-4), "a body's mesh is centred"
     return points.max(axis=0)
 

@@ -47,8 +47,7 @@ def _simulated(scene, obj, also=()) -> np.ndarray:
 def test_it_plays_as_before(fresh_scene, size):
     obj = _placed(fresh_scene, size)
     children = [_child(fresh_scene, obj, "Prop"), _child(fresh_scene, obj, "Held", "forearm.L")]
-    mesh = own_characters.skin(obj, size)
-    mesh.parent = obj
+    own_characters.skin(obj, size).parent = obj
     bpy.context.view_layer.update()
     build.build(obj, fresh_scene)
     fresh_scene.frame_set(10)

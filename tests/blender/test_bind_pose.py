@@ -29,8 +29,7 @@ def in_line(rig: rigs.Rig) -> rigs.Rig:
     for bone in obj.data.bones:
         above = bone.parent
         heads[bone] = heads[above] + Vector((above.length, 0, 0)) if above else Vector((0, 0, 0))
-        tail = heads[bone] + Vector((bone.length, 0, 0))
-        table[bone.name] = heads[bone], tail, above.name if above else None
+        table[bone.name] = heads[bone], heads[bone] + Vector((bone.length, 0, 0)), above.name if above else None
     made = rigs.armature(scene, table, "Line")
     made.matrix_world = obj.matrix_world.copy()
     for frame in range(rig.first - 4, rig.last + 1):

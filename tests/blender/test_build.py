@@ -18,8 +18,7 @@ from own_characters import SWEPT
 def _drawn_height(obj) -> float:
     """From the lowest to the highest vertex in bind pose [m]: a helmet rises above all joints."""
     world = np.array(obj.matrix_world)
-    pose = armature.BindPose(obj, world)
-    skin = skinning.read_skin(obj, pose, world, prop_bones(obj, anatomy_of(obj)))
+    skin = skinning.read_skin(obj, armature.BindPose(obj, world), world, prop_bones(obj, anatomy_of(obj)))
     return 0.0 if skin is None else float(np.ptp(skin.points[:, 2]))
 
 

@@ -21,8 +21,7 @@ def test_simulated_ball_reaches_the_chest_at_the_hit_frame(scene):
     made = stage.make_stage(scene, armature)
     assert made.hit_frame == 60
     assert scene.rigidbody_world.point_cache.frame_start == 1
-    graph = bpy.context.view_layer.depsgraph
-    ball = made.ball.evaluated_get(graph)
+    ball = made.ball.evaluated_get(bpy.context.view_layer.depsgraph)
     path = [None, *rigs.step(scene, range(1, 121), lambda: ball.matrix_world.translation.copy())]
     # within a third of a frame of the plan, and on the rod all the time
     assert (path[60] - made.pendulum.contact_ws).length < (path[60] - path[59]).length / 3.0

@@ -138,8 +138,7 @@ def test_a_body_outside_its_mesh_is_found_and_fitted_anew():
     """Also where the character was moved since, and where a build has taken the edit over."""
     rig, _made = rigs.built("Knight.glb")
     obj = rig.obj
-    body = rigs.part(obj, "head").body
-    body.matrix_basis.translation += Vector((0.0, 3.0 * obj.active_ragdoll.height, 0.0))
+    rigs.part(obj, "head").body.matrix_basis.translation += Vector((0.0, 3.0 * obj.active_ragdoll.height, 0.0))
     build.rebuild(obj, rig.scene)
     obj.location.x += 100.0
     bpy.context.view_layer.update()

@@ -136,8 +136,7 @@ def _turns(obj, bone, axis):
     """Angles [f] about a bone's axis, after its animation has turned it by 1.2 rad/s for 1/240 s; and its sign."""
     scene, last = bpy.context.scene, 2 + 2 * 240
     rigs.set_range(scene, 1, last)
-    turned = Quaternion(axis, 1.2 / 240.0)
-    rigs.key(bone, "rotation_quaternion", {-3: Quaternion(), 1: Quaternion(), 2: turned})
+    rigs.key(bone, "rotation_quaternion", {-3: Quaternion(), 1: Quaternion(), 2: Quaternion(axis, 1.2 / 240.0)})
     rigs.interpolate(obj, "CONSTANT")
     build.build(obj, scene)
     scene.rigidbody_world.substeps_per_frame = 1
@@ -154,8 +153,7 @@ X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
 @pytest.mark.parametrize(("frequency", "ratio", "body", "axis"), ((1.0, 0.2, "rod", X), (0.5, 0.0, "plate", Z)))
 def test_a_turned_body_follows_the_damped_oscillator(frequency, ratio, body, axis):
     """The same about both axes across the limb, by a kick of 1.2 rad/s, whatever the body's proportions."""
-    scene = empty(240)
-    obj = _one_body(scene, frequency, ratio)
+    obj = _one_body(empty(240), frequency, ratio)
     _shape(obj.pose.bones["A"], body)
     away = _turns(obj, obj.pose.bones["A"], axis)
     expected = _after(frequency, ratio, len(away), 1.2)
@@ -165,8 +163,7 @@ def test_a_turned_body_follows_the_damped_oscillator(frequency, ratio, body, axi
 @pytest.mark.parametrize(("space", "body", "axis"), (("WORLD", "plate", Z), ("JOINT", "rod", X)))
 def test_a_body_swings_about_its_joint_at_the_frequency_asked_for(space, body, axis):
     """Within 3 % of 1 Hz, about both axes across the limb; its parent stands still."""
-    scene = empty(240)
-    obj = rigs.chain(scene, 2, 1.0)
+    obj = rigs.chain(empty(240), 2, 1.0)
     settings = obj.active_ragdoll
     settings.drive, settings.drive_space, settings.translation_weight = "SPRING", space, 0.0
     settings.spring_frequency, settings.spring_damping_ratio, settings.self_collision = 1.0, 0.05, False

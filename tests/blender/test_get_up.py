@@ -52,8 +52,7 @@ def test_a_character_gets_up_by_a_plan_and_its_bodies_follow(name):
     assert not motion_figures.beyond(planned)
     _own, _deltas, simulated, felt = figures(obj, np.array([shown[frame] for frame in frames]))
     assert not motion_figures.beyond(felt)
-    joints = own.limbs[:, :2].ravel()
-    off = np.linalg.norm(simulated - places, axis=-1)[:, joints] / own.height
+    off = np.linalg.norm(simulated - places, axis=-1)[:, own.limbs[:, :2].ravel()] / own.height
     assert off.mean() < 0.02 and off[0].max() < 0.01  # nothing sags before the drives take hold
     rows = knock_outs.rows(obj)  # it stands where it lay, as its animation stands, and goes on without a jump
     jumps, wanted = knock_outs.jumps(obj, shown, rows), knock_outs.jumps(obj, targets, rows)

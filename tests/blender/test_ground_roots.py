@@ -53,8 +53,7 @@ def test_legs_and_spine_that_hang_on_it_join_each_other(fresh_scene, kind, bones
 
 @pytest.mark.parametrize("bones", CHOICES)
 def test_one_that_carries_a_part_of_the_mesh_keeps_its_body_as_do_those_that_the_user_asks_for(fresh_scene, bones):
-    table = HUMANS["below a pelvis"]()
-    meshed, _height, _notes = _built(fresh_scene, table, bones, meshed=True)
+    meshed, _height, _notes = _built(fresh_scene, HUMANS["below a pelvis"](), bones, meshed=True)
     assert ("joint_Root" in meshed) == (bones == "DEFORM")
     obj = bpy.data.objects["Made"]
     build.build(obj, fresh_scene, "ALL")

@@ -107,8 +107,7 @@ def test_a_pose_asset_of_another_file_is_a_layer(rig, data_dir, tmp_path):
     bpy.data.actions.remove(bpy.data.actions["Sit_Floor_Pose"])
     action = stack_edits.appended_action(str(tmp_path / "poses.blend"), "Sit_Floor_Pose")
     assert action.library is None and action.asset_data is not None
-    made = stack_edits.add_layer(rig.obj, rig.scene, "POSE", "", action)
-    made.only_keyed = False
+    stack_edits.add_layer(rig.obj, rig.scene, "POSE", "", action).only_keyed = False
     angle, way = layered.difference(layered.shown(rig, FRAMES), expected)
     assert angle < 1e-3 and way < 1e-5
 

@@ -172,8 +172,7 @@ def stopped(scene, characters) -> np.ndarray:
     for obj in characters:
         pose, bones = rigs.pose(obj), obj.data.bones
         rest = np.array((bones["A"].matrix_local.inverted() @ bones["B"].matrix_local).to_3x3())
-        turned = rest.T @ pose[0, :3, :3].T @ pose[1, :3, :3]
-        found.append(limits.swing_twist_angles(quaternion.from_matrix(turned)))
+        found.append(limits.swing_twist_angles(quaternion.from_matrix(rest.T @ pose[0, :3, :3].T @ pose[1, :3, :3])))
     return np.array(found)
 
 

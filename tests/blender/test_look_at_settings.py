@@ -122,8 +122,7 @@ def test_one_click_makes_the_whole_chain(fresh_scene):
 
 @pytest.mark.blender_version
 def test_lists_are_edited_by_operators(fresh_scene):
-    obj = rigs.human(fresh_scene)
-    settings = obj.active_ragdoll
+    settings = rigs.human(fresh_scene).active_ragdoll
     assert OPERATORS.motion_add(what="look_at") == {"FINISHED"}
     assert OPERATORS.motion_add(what="entries", bone="head") == {"FINISHED"}
     assert OPERATORS.motion_add(what="entries") == {"FINISHED"}
@@ -180,8 +179,7 @@ def test_it_looks_with_planted_feet_scrubs_and_bakes(data_dir, name):
     assert not pose_stack.of(obj).messages
     assert max(rigs.angles(played[f], plain[f]).max() for f in frames) > 15.0
 
-    order = np.random.default_rng(1).permutation(list(frames))[:8].tolist()
-    looking.scrubs_as_played(rig.scene, obj, played, order)
+    looking.scrubs_as_played(rig.scene, obj, played, np.random.default_rng(1).permutation(list(frames))[:8].tolist())
 
     list(bake.bake_frames(obj, rig.scene))
     size = looking.size_of(obj)

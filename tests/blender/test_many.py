@@ -130,8 +130,7 @@ def test_deleted_targets_are_left_out(pair):
     targets = [rigs.empty(scene, name, (40.0 + i, 2.0, 1.5)) for i, name in enumerate(("Goal", "Reach", "Grip"))]
     own, hit = errs.active_ragdoll, errs.active_ragdoll.hits[0]
     hit.space, hit.target = "TOWARDS", targets[0]
-    limb = stack_edits.add(errs, scene, "two_bone_ik", "forearm.L")
-    limb.effector = targets[1]
+    stack_edits.add(errs, scene, "two_bone_ik", "forearm.L").effector = targets[1]
     item = own.attachments.add()
     item.name, item.bone, item.target, item.kind = "Grip of Errs", "forearm.R", targets[2], "DISTANCE"
     try:

@@ -187,8 +187,7 @@ def test_a_connected_bone_cannot_be_moved_and_says_so(data_dir):
 def test_the_order_can_be_changed(fresh_scene):
     """An IK before a turn of the shoulder misses its effector, after it, it does not."""
     human = rigs.swinging_human(fresh_scene, 1, 30)
-    item = stack_edits.add(human, fresh_scene, "two_bone_ik", "finger.L")
-    item.effector_location = (0.5, -0.2, 1.3)
+    stack_edits.add(human, fresh_scene, "two_bone_ik", "finger.L").effector_location = (0.5, -0.2, 1.3)
     turn = stack_edits.add(human, fresh_scene, "bone_transforms", "arm.L")
     turn.rotation_space, turn.rotation = "COMPONENT", (0.0, 0.8, 0.0)
     fresh_scene.frame_set(5)

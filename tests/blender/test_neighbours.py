@@ -98,8 +98,7 @@ def _thrown(scene) -> None:
 
 
 def _animated(scene) -> None:
-    cube = _cube(scene, "bat", (-1, 0, 0.4), kinematic=True)
-    rigs.key_locations(cube, {-8: (-4, 0, 0.3), 20: (3, 0, 0.3)})
+    rigs.key_locations(_cube(scene, "bat", (-1, 0, 0.4), kinematic=True), {-8: (-4, 0, 0.3), 20: (3, 0, 0.3)})
     _cubes(*STACK)(scene)
 
 
@@ -124,8 +123,7 @@ def _pieces(scene) -> None:
 
 def _softened(kind: str):
     def make(scene) -> None:
-        ball = _cube(scene, "passive", (0, 0, 1), type="PASSIVE")
-        ball.modifiers.new("collision", "COLLISION")
+        _cube(scene, "passive", (0, 0, 1), type="PASSIVE").modifiers.new("collision", "COLLISION")
         x = np.linspace(-1.0, 1.0, 9)
         corners = [(a, b, 0.0) for a in x for b in x]
         faces = [(9 * i + j, 9 * i + j + 1, 9 * i + j + 10, 9 * i + j + 9) for i in range(8) for j in range(8)]

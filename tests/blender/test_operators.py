@@ -25,8 +25,7 @@ def arms(arm):
 
 def played(obj, scene) -> np.ndarray:
     """Joints [frames, n, 3] over the scene's range."""
-    frames = range(scene.frame_start, scene.frame_end + 1)
-    return np.array(rigs.step(scene, frames, lambda: rigs.pose(obj)[:, :3, 3]))
+    return np.array(rigs.step(scene, range(scene.frame_start, scene.frame_end + 1), lambda: rigs.pose(obj)[:, :3, 3]))
 
 
 def test_build_needs_an_armature(fresh_scene):

@@ -16,8 +16,7 @@ from own_characters import or_own
 
 
 def lines(obj, **show) -> overlay.Lines:
-    scene = obj.active_ragdoll.scene
-    return viewport.lines(obj, scene, bpy.context.view_layer.depsgraph, overlay.Show(**show))
+    return viewport.lines(obj, obj.active_ragdoll.scene, bpy.context.view_layer.depsgraph, overlay.Show(**show))
 
 
 @pytest.fixture

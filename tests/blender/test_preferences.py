@@ -110,8 +110,7 @@ def test_menus_name_the_bone_that_a_blow_strikes_also_where_all_bodies_were_dele
 
 
 def test_the_manual_has_a_place_for_every_operator_and_setting(extension):
-    registration = sys.modules[f"{extension.__name__}.registration"]
-    address, places = registration.manual_map()
+    address, places = sys.modules[f"{extension.__name__}.registration"].manual_map()
     assert address == preferences.manifest()["website"]
 
     def found(asked):

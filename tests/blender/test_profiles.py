@@ -118,8 +118,7 @@ def test_a_wrong_file_changes_nothing(knight, tmp_path, change, message):
 def test_command_line_takes_a_file_and_a_preset(call, tmp_path):
     rig, _made = rigs.built("Knight.glb")
     bodies = len(rig.obj.active_ragdoll.parts)
-    head = bodies_of(rig.obj, "HEAD")[0].name
-    rig.obj.pose.bones[head].active_ragdoll.simulate = False
+    rig.obj.pose.bones[bodies_of(rig.obj, "HEAD")[0].name].active_ragdoll.simulate = False
     rig.obj.active_ragdoll.rotation_weight = 0.375
     path, knight_file = tmp_path / "knight.json", rigs.KEPT / "Knight.glb.blend"
     profiles.write(path, profiles.collect(rig.obj))

@@ -88,12 +88,12 @@ def registered(extension):
     law, kind = Elastic(), Nods()
     extension.unregister()
     drives.LAWS.append(law)
-    entries.register(kind)
+    entries._kinds.append(kind)
     extension.register()
     yield
     extension.unregister()
     drives.LAWS.remove(law)
-    entries.unregister(kind)
+    entries._kinds.remove(kind)
     extension.register()
 
 

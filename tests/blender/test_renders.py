@@ -74,8 +74,7 @@ def _as_a_set(scene):
 def _as_a_strip(scene):
     main = bpy.data.scenes.new("Edit")
     editor = main.sequence_editor_create()
-    strips = editor.strips if hasattr(editor, "strips") else editor.sequences
-    strips.new_scene("shot", scene, 1, FIRST)
+    (editor.strips if hasattr(editor, "strips") else editor.sequences).new_scene("shot", scene, 1, FIRST)
     return main
 
 
@@ -202,8 +201,7 @@ def _rendered(scene, obj, engine: str) -> dict:
 def _local(obj, pose: np.ndarray) -> np.ndarray:
     """Matrices [n, 4, 4] of the bones in their parents' frames."""
     rows = [obj.data.bones.find(bone.parent.name) if bone.parent else -1 for bone in obj.data.bones]
-    above = np.array([pose[row] if row >= 0 else np.eye(4) for row in rows])
-    return np.linalg.inv(above) @ pose
+    return np.linalg.inv(np.array([pose[row] if row >= 0 else np.eye(4) for row in rows])) @ pose
 
 
 @pytest.mark.parametrize("make", (_layered, _physics_and_look, _baked))

@@ -62,8 +62,7 @@ def test_the_main_bodies_are_as_many_as_listed_and_hang_together(found):
     name, obj, anatomy = found
     names, parents = _rows(obj)
     heads = np.array([obj.matrix_world @ bone.head_local for bone in obj.data.bones])
-    deform = [bone.use_deform for bone in obj.data.bones]
-    mask = roles.main_bones(anatomy, parents, deform, heads)
+    mask = roles.main_bones(anatomy, parents, [bone.use_deform for bone in obj.data.bones], heads)
     assert mask.sum() == ALL[name].bodies
     into = np.where(mask, np.arange(len(mask)), nearest_ancestors(anatomy.parents, mask))
     roots = [i for i in np.flatnonzero(mask) if anatomy.parents[i] < 0 or into[anatomy.parents[i]] < 0]
@@ -71,8 +70,6 @@ def test_the_main_bodies_are_as_many_as_listed_and_hang_together(found):
 
 
 # ---- stored roles -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.blender_version
 def test_roles_are_stored_and_a_choice_by_hand_stays(fresh_scene):
     obj = rigs.human(fresh_scene)

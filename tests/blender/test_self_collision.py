@@ -32,8 +32,7 @@ def thrown(scene, name, place, speed, *, self_collision=False, turn=0.0):
 
 def momentum(obj, ways):
     """Along Y, at each frame but the first [N s]."""
-    masses = rigs.masses(obj)
-    return (np.diff(ways[:, :, 1, 3], axis=0) * rigs.FPS) @ masses
+    return (np.diff(ways[:, :, 1, 3], axis=0) * rigs.FPS) @ rigs.masses(obj)
 
 
 @pytest.mark.parametrize(("own", "turn"), (((False, False), 1.5), ((True, False), 0.0)))

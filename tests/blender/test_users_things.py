@@ -135,8 +135,7 @@ def test_it_is_told_and_removed(ghost, way):
 
 def _joined(scene, obj):
     bpy.ops.object.select_all(action="DESELECT")
-    other = rigs.chain(scene, 2, head=(3.0, 0.0, 0.8))
-    build.build(other, scene)
+    build.build(rigs.chain(scene, 2, head=(3.0, 0.0, 0.8)), scene)
     obj.select_set(True)
     scene.view_layers[0].objects.active = obj
     bpy.ops.object.join()

@@ -52,8 +52,7 @@ def _motion(fps, weights):
     build.build(obj, scene)
     scene.rigidbody_world.substeps_per_frame = 240 // fps
     _weights(obj, *weights)
-    places = rigs.play(scene, 1, last, lambda: rigs.bodies(obj)[:, :3, 3])
-    return np.array(places)[:: fps // 6]
+    return np.array(rigs.play(scene, 1, last, lambda: rigs.bodies(obj)[:, :3, 3]))[:: fps // 6]
 
 
 @pytest.mark.blender_version

@@ -75,8 +75,7 @@ def human(arms: float = 0.0, elbow: float = 0.0, knee: float = 0.0, toes: bool =
     down, fold, back = np.radians((arms, elbow, knee))
     shoulder = np.array((0.18, 0.0, 1.45))
     along = np.array((np.cos(down), 0.0, -np.sin(down)))
-    ahead = np.array((0.0, -1.0, 0.0))
-    forearm = np.cos(fold) * along + np.sin(fold) * ahead
+    forearm = np.cos(fold) * along + np.sin(fold) * np.array((0.0, -1.0, 0.0))
     hand = shoulder + 0.3 * along + 0.25 * forearm
     joint = shoulder + 0.3 * along
     shin = np.array((0.0, np.sin(back), -np.cos(back)))

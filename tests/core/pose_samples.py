@@ -35,8 +35,7 @@ def near_pose(rng, pose: LocalPose, angle: float) -> LocalPose:
 def random_clip(rng, skeleton: Skeleton, frames: int = 25, fps: float = 24.0, name: str = "Clip") -> Clip:
     """A smooth clip."""
     phase = rng.uniform(0, 2 * np.pi, (len(skeleton), 3))
-    time = np.arange(frames)[:, None, None] / fps
-    wave = np.sin(2 * np.pi * time + phase)
+    wave = np.sin(2 * np.pi * (np.arange(frames)[:, None, None] / fps) + phase)
     rotations = quaternion.from_rotation_vector(0.8 * wave)
     return Clip(name, skeleton.names, fps, LocalPose(0.2 * wave, rotations, 1.0 + 0.1 * wave))
 

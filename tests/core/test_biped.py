@@ -60,8 +60,7 @@ def posed(own: Biped, seed: int = 0, amount: float = 0.15) -> np.ndarray:
     local = rig.bind.copy()
     parents = np.maximum(rig.skeleton.parents, 0)
     above = np.where((rig.skeleton.parents >= 0)[:, None], rig.bind_rotations[parents], quaternion.identity())
-    delta = quaternion.multiply(turns, rig.bind_rotations)
-    local.rotations = quaternion.multiply(quaternion.conjugate(above), delta)
+    local.rotations = quaternion.multiply(quaternion.conjugate(above), quaternion.multiply(turns, rig.bind_rotations))
     return pose_space.compose_matrices(*local.model(rig.skeleton))
 
 

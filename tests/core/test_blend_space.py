@@ -107,8 +107,7 @@ def test_a_regular_grid_is_bilinear():
     u, v = np.meshgrid([0.0, 2.0, 4.0], [-1.0, 1.0])
     space = BlendSpace2D((SPEED, LEAN), S[:6], np.stack([u.ravel(), v.ravel()], -1), GRID)
     np.testing.assert_array_equal(weights_at(space, np.stack([u.ravel(), v.ravel()], -1)), np.eye(6))
-    expected = np.outer([0.25, 0.75], [0.5, 0.5, 0]).ravel()
-    np.testing.assert_allclose(space.weights(1.0, 0.5), expected, atol=1e-12)
+    np.testing.assert_allclose(space.weights(1.0, 0.5), np.outer([0.25, 0.75], [0.5, 0.5, 0]).ravel(), atol=1e-12)
     check_continuous(space, np.array([-1.0, -2.0]), [5.0, 2.0])
     ring = BlendSpace2D((DIRECTION, LEAN), S[:3], [[-120, 0], [0, 0], [120, 0]], GRID)
     np.testing.assert_allclose(weights_at(ring, [[180, 0.3], [-180, -1]]), [[0.5, 0, 0.5]] * 2, atol=1e-9)
@@ -125,8 +124,7 @@ def test_bad_spaces_are_refused_by_name():
         BlendSpace2D((SPEED, LEAN), S[:3], [[0, 0], [1, 0], [2, 0]], triangulate=lambda _points: [])
     with pytest.raises(RagdollError, match='no sample where "Speed" is 4 and "Lean" is 1'):
         BlendSpace2D((SPEED, LEAN), S[:3], [[0, -1], [4, -1], [0, 1]], GRID)
-    space = plane([[0, -1], [4, -1], [0, 1]])
-    refuses('input of axis "Lean" is not a number', space.weights, 1.0, np.nan)
+    refuses('input of axis "Lean" is not a number', plane([[0, -1], [4, -1], [0, 1]]).weights, 1.0, np.nan)
     refuses('input of axis "Direction" is not a number', BlendSpace1D(DIRECTION, ["a"], [0]).weights, np.inf)
 
 

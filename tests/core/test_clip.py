@@ -128,8 +128,7 @@ def test_markers_bring_the_same_foot_down_in_all_clips_at_once():
 
 def test_contacts_are_found_where_feet_come_down():
     time = np.arange(49) / 24
-    heights = np.stack([np.sin(np.pi * time), -np.sin(np.pi * time)], axis=-1)
-    markers = contact_markers(heights, 24.0, ["L", "R"])
+    markers = contact_markers(np.stack([np.sin(np.pi * time), -np.sin(np.pi * time)], axis=-1), 24.0, ["L", "R"])
     expected = {"L": 1 + np.arcsin(0.5) / np.pi, "R": np.arcsin(0.5) / np.pi}
     assert len(markers) == 2
     for name, found in markers:

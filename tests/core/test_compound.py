@@ -68,8 +68,7 @@ def test_overlaps_count_by_parts():
 
 def test_separating_leaves_the_part_that_is_not_met():
     found = split(*boot())[1]
-    wall = Shape(BOX, np.array([0.0, -0.29, 0.0]), np.eye(3), np.array([0.2, 0.06, 0.2]))
-    solids = [found, wall]
+    solids = [found, Shape(BOX, np.array([0.0, -0.29, 0.0]), np.eye(3), np.array([0.2, 0.06, 0.2]))]
     left = overlap.separate(solids, [0], [1], gap=0.001, may_overlap=[False], points=[boot()[0], None])
     assert not left and overlap.depths(solids, [0], [1])[0] <= 0.0
     assert solids[0].kind == COMPOUND and len(solids[0].pieces) == 2
@@ -137,8 +136,7 @@ def test_carried_tensors_are_those_of_the_points(place):
 
 
 def test_only_a_sphere_has_moments_that_are_not_its_boxs():
-    kinds = ("SPHERE", "CAPSULE", "BOX", "CONVEX_HULL")
-    moments = fitting.own_moments(kinds, np.full((4, 3), 0.2), np.full(4, 3.0))
+    moments = fitting.own_moments(("SPHERE", "CAPSULE", "BOX", "CONVEX_HULL"), np.full((4, 3), 0.2), np.full(4, 3.0))
     assert moments[0] == pytest.approx(np.full(3, 0.4 * 3.0 * 0.1**2))
     assert moments[1:] == pytest.approx(np.full((3, 3), 3.0 * 0.2**2 / 6.0))
 

@@ -145,8 +145,7 @@ def test_opened_constraints_let_through_what_was_seen():
 
 def test_widening_by_a_single_pose_touches_only_its_side():
     lower, upper = cone_limits(20, 20, 20, 20)
-    seen = about(0, np.radians((-40.0,)))
-    new_lower, new_upper = constraints.widened("CONE", lower, upper, seen, np.radians(2))
+    new_lower, new_upper = constraints.widened("CONE", lower, upper, about(0, np.radians((-40.0,))), np.radians(2))
     np.testing.assert_allclose(np.degrees(new_lower), (-42, -30, -20), atol=1e-3)
     np.testing.assert_allclose(np.degrees(new_upper), (20, 30, 20), atol=1e-3)
     hinge = constraints.widened("HINGE", (-0.1, 0, 0), (2.0, 0, 0), about(0, np.array((-0.5, 2.5))), 0.1)

@@ -54,8 +54,7 @@ def test_a_finding_where_its_cause_is_and_not_else(kind, sick, well):
 
 
 def test_texts_have_the_figures_and_the_names():
-    first_masses = np.array([1.0, 25.0, 5.0])
-    found = diagnosis.diagnose(healthy(masses=first_masses, substeps=5, excess=np.radians([0, 0, 12])))
+    found = diagnosis.diagnose(healthy(masses=np.array([1.0, 25.0, 5.0]), substeps=5, excess=np.radians([0, 0, 12])))
     first_pose, mass, steps = found
     assert "'head'" in first_pose.text and "12 deg" in first_pose.text and first_pose.bones == ("head",)
     assert "'spine'" in mass.text and "25 kg" in mass.text and "25 times 'hips'" in mass.text

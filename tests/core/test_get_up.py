@@ -116,8 +116,7 @@ def test_it_begins_at_rest_and_ends_in_the_animation_s_own_stance():
     speeds = np.linalg.norm(np.diff(motion(own, planned(own, fps=fine))[1], axis=0), axis=-1) * fine
     assert speeds[[0, -1]].max() < 0.1
     for name, own, made, deltas, places in some():
-        move = made.move.matrix()
-        there, stance = own.placed(move @ standing(own))
+        there, stance = own.placed(made.move.matrix() @ standing(own))
         assert quaternion.angle_between(deltas[-1], there).max() < np.radians(2.0), name
         assert np.abs(places[-1] - stance)[own.limbs[:2, 2]].max() < 1e-3, name
 

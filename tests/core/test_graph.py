@@ -108,8 +108,7 @@ def test_an_interrupted_blend_goes_on_from_where_it_is():
     three = [State("a", IDLE), State("b", near), State("c", other)]
     graph = Graph("Three", {"x": 0}, three, [Transition(*names, (Condition("x", "==", i),), 0.5)
                                              for i, names in enumerate(("ab", "bc", "ca"), 1)])  # fmt: skip
-    xs = [0] * 3 + [1] * 4 + [2] * 4 + [3] * 5 + [0] * 30
-    states = run(graph, [{"x": x} for x in xs])
+    states = run(graph, [{"x": x} for x in [0] * 3 + [1] * 4 + [2] * 4 + [3] * 5 + [0] * 30])
     poses = [graph.pose(s, IDLE.held) for s in states]
     assert max(len(s.playing) for s in states) == 4
     ends = [source.held.rotations for source in (IDLE, near, other)]

@@ -206,8 +206,7 @@ def test_a_hit_is_what_neither_gravity_nor_the_animation_explains():
         velocity = velocity + gravity * step
         bodies = bodies + velocity * step
         wanted = wanted + np.array([1.0, 0.0, 0.0])
-        bodies_here = bodies + wanted
-        state = speeds_felt(bodies_here, wanted, [1.0, 1.0], state, step, gravity)
+        state = speeds_felt(bodies + wanted, wanted, [1.0, 1.0], state, step, gravity)
         hits.append(state["hit"])
     assert np.argmax(hits) == 8 and 1.5 < hits[8] < 2.1
     assert max(hits[:8] + hits[9:]) < 1e-6

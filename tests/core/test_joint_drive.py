@@ -45,8 +45,7 @@ def test_a_frame_of_motors_leads_to_the_target(largest):
     the turn, from where axes at the frame's beginning would miss it by far more."""
     count, seconds, substeps = 200, 1.0 / 24.0, 20
     start = random_rotations(count, largest, 5)
-    step = random_rotations(count, 15.0, 6)
-    target = quaternion.multiply(step, start)
+    target = quaternion.multiply(random_rotations(count, 15.0, 6), start)
     velocity = servo.joint_velocity(start, start, target, np.ones(count), seconds)
     on, speeds, _axes = joint_motors.motor_speeds(start, velocity, np.ones((count, 6), dtype=bool), seconds)
     now = start.copy()
@@ -74,8 +73,7 @@ def test_weights_close_their_share_of_the_error_whatever_the_frame_rate():
 
 
 def test_full_weight_has_no_limit_and_none_no_torque_and_between_it_rises():
-    weights = np.linspace(0.0, 1.0, 21)
-    found = servo.joint_torque(weights, np.ones(21), np.full(21, 0.05))
+    found = servo.joint_torque(np.linspace(0.0, 1.0, 21), np.ones(21), np.full(21, 0.05))
     assert found[0] == 0.0 and (np.diff(found) > 0.0).all() and found[-1] >= 1e5
 
 

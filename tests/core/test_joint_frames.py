@@ -41,8 +41,7 @@ def test_knees_bend_back_and_elbows_forward(pose):
 @pytest.mark.parametrize("parts", [3, 4, 6])
 def test_the_knees_of_a_spider_bend_in_the_plane_of_their_leg_and_feet_come_in_under_the_body(parts):
     rig = spider(parts=parts)
-    bones = np.arange(len(rig.names))
-    found = joint_limits(rig.recognise(), rig.parents, rig.heads, rig.tails, bones, rig.parents)
+    found = joint_limits(rig.recognise(), rig.parents, rig.heads, rig.tails, np.arange(len(rig.names)), rig.parents)
     for bone in np.flatnonzero(np.isin(rig.roles, ("SHANK", "FOOT"))):
         hip = bone
         while rig.roles[hip] != "THIGH":
@@ -144,8 +143,7 @@ def test_the_mesh_tells_the_front_where_feet_have_no_toes():
         for foot in feet:
             grid = np.stack(np.meshgrid([-0.03, 0.03], [0.05, 0.0, -0.08, -0.16], [-0.08, 0.0]), axis=-1).reshape(-1, 3)
             vertices[foot] = character.heads[foot] + grid * (1.0, sign, 1.0)
-        found = character.limits(vertices)
-        moved = _end_moves(character, found, "shin.L", "foot.L", 0, 0.4)
+        moved = _end_moves(character, character.limits(vertices), "shin.L", "foot.L", 0, 0.4)
         assert sign * (moved @ -AHEAD) > 0.0
 
 

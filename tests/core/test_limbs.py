@@ -66,8 +66,7 @@ FAR = np.array([0.6, 0, 0.8])
 def test_where_there_is_hardly_a_triangle(lengths, effector, pole, joint, end):
     root = np.array((1.0, 2, 3))
     moved = [root + np.array(v) for v in (*limb(*lengths), effector, pole)]
-    found = solved(*moved)
-    np.testing.assert_allclose([v - root for v in found], (joint, end), atol=1e-7)
+    np.testing.assert_allclose([v - root for v in solved(*moved)], (joint, end), atol=1e-7)
 
 
 def effect(body, entry, effector, pole, weight=1.0, world=None, pose=None):
@@ -189,15 +188,13 @@ def turned(body, pose, bone, vector):
     result, index = pose.copy(), body.index[bone]
     parent = body.parents[index]
     above = rotations[..., parent, :] if parent >= 0 else np.array([1.0, 0, 0, 0])
-    delta = quaternion.from_rotation_vector(np.asarray(vector, float))
-    new = quaternion.multiply(delta, rotations[..., index, :])
+    new = quaternion.multiply(quaternion.from_rotation_vector(np.asarray(vector, float)), rotations[..., index, :])
     result.rotations[..., index, :] = quaternion.multiply(quaternion.conjugate(above), new)
     return result
 
 
 def leg_length(body, leg):
-    places = body.bind_positions[list(leg.bones)]
-    return np.linalg.norm(np.diff(places, axis=0), axis=1).sum()
+    return np.linalg.norm(np.diff(body.bind_positions[list(leg.bones)], axis=0), axis=1).sum()
 
 
 def check_planted(body, legs, before, after, atol=1e-6):

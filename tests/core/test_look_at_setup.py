@@ -49,8 +49,7 @@ def test_human(seed, scale):
     for e in setup.entries:
         axis = quaternion.rotate(own.bind_rotations[e.bone], own.bind_scales[e.bone] * e.forward_axis)
         assert angle(axis, forward) < 1e-6
-    up = quaternion.rotate(turn, (0, 0, 1))
-    look = LookAt(own, setup.entries, up=up)
+    look = LookAt(own, setup.entries, up=quaternion.rotate(turn, (0, 0, 1)))
     target = body.heads[body.row("head")] + 3 * quaternion.rotate(turn, (1, -1, 0.3))
     pose, _ = look.apply(own, own.bind, Inputs(target=target))
     assert aim_error(own, look, pose, target) < np.radians(0.05)

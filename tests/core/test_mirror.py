@@ -11,8 +11,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def rotations(random, count=None) -> np.ndarray:
-    shape = (4,) if count is None else (count, 4)
-    return quaternion.normalize(random.normal(size=shape))
+    return quaternion.normalize(random.normal(size=(4,) if count is None else (count, 4)))
 
 
 def pair(random, normal):

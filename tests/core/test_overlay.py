@@ -76,8 +76,7 @@ def test_a_body_is_drawn_as_its_outline(eye, seen):
     """A box: a hexagon from a corner, a square from before a face, nothing from inside."""
     wires = pair()
     matrices = np.array([moved((1.0, 2.0, 3.0), (0.5, 0.5, -0.5, 0.5)), moved((50.0, 0.0, 0.0))])
-    turned = matrices[0] @ eye
-    found = wires.lines(matrices, NOTHING, overlay.Show(joints=False, limits=False), turned)
+    found = wires.lines(matrices, NOTHING, overlay.Show(joints=False, limits=False), matrices[0] @ eye)
     of_first = np.linalg.norm(found.ends[:, 0] - (1.0, 2.0, 3.0), axis=1) < 1.0
     assert np.count_nonzero(of_first) == seen
     assert len(wires.lines(matrices, NOTHING, overlay.Show(joints=False, limits=False)).ends) == 24
@@ -130,8 +129,7 @@ def test_a_hinge_s_sector_ends_where_its_bounds_carry_the_mark(axis):
 )
 def test_near_is_within_ten_per_cent_and_beyond_is_outside(relative, swing_is, twist_is):
     wires = pair()
-    matrices = posed(wires, relative)
-    reading = wires.read(matrices)
+    reading = wires.read(posed(wires, relative))
     assert reading.swing_standing.tolist() == [swing_is]
     assert reading.twist_standing.tolist() == [twist_is]
     table = wires.colors(reading, NOTHING).reshape(2, -1, 4)

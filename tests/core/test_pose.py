@@ -71,8 +71,7 @@ def test_matrices_are_exact_with_any_scale_and_shear_and_there_and_back(rng, ske
 def test_compose_and_decompose_are_inverse(rng):
     positions, rotations, scales = random_pose(rng, (30,), 2, uniform_scale=False)
     scales[::2] *= -1  # mirrored: all three negative, as Blender does it
-    matrices = pose.compose_matrices(positions, rotations, scales)
-    back = pose.decompose_matrices(matrices)
+    back = pose.decompose_matrices(pose.compose_matrices(positions, rotations, scales))
     np.testing.assert_allclose(back[0], positions, **CLOSE)
     np.testing.assert_allclose(back[2], scales, **CLOSE)
     assert quaternion.angle_between(back[1], rotations).max() < 1e-13

@@ -57,8 +57,7 @@ def test_slerp_and_power_keep_the_digits_of_every_angle(rng, angle):
     a, axes, t = random_rotations(rng, 200), rng.normal(size=(200, 3)), rng.uniform(size=200)
     turn, part = quaternion.from_axis_angle(axes, angle), quaternion.from_axis_angle(axes, t * angle)
     for sign in (1, -1):
-        found = quaternion.angle_between(quaternion.identity(), sign * turn)
-        np.testing.assert_allclose(found, angle, rtol=1e-14)
+        np.testing.assert_allclose(quaternion.angle_between(quaternion.identity(), sign * turn), angle, rtol=1e-14)
     power = quaternion.power(turn, t)
     np.testing.assert_allclose(power[:, 1:], part[:, 1:], rtol=8 * EPS, atol=0)
     np.testing.assert_allclose(power[:, 0], part[:, 0], rtol=0, atol=4 * EPS)

@@ -147,8 +147,7 @@ def test_a_joint_that_is_not_a_number_is_refused_by_name():
 @pytest.mark.parametrize("count", [0, 1, 2, 9])
 def test_a_bare_chain_is_a_creature_of_generic_bones(count):
     heads = np.array([(0.0, 0.0, 0.1 * i) for i in range(count)]).reshape(-1, 3)
-    names = [f"Bone.{i:03}" for i in range(count)]
-    anatomy = recognise(names, np.arange(count) - 1, heads, heads + 0.1 * UP)
+    anatomy = recognise([f"Bone.{i:03}" for i in range(count)], np.arange(count) - 1, heads, heads + 0.1 * UP)
     assert anatomy.kind == CREATURE
     assert set(anatomy.roles) <= {"GENERIC"}
     assert roles.main_bones(anatomy, np.arange(count) - 1).sum() == count
@@ -193,8 +192,7 @@ def test_a_quadruped_is_found_with_and_without_names(scrambled):
     assert anatomy.kind == QUADRUPED
     assert list(anatomy.roles) == rig.roles
     assert list(anatomy.sides) == rig.sides
-    mask = roles.main_bones(anatomy, rig.parents)
-    chosen = {(anatomy.roles[i], anatomy.sides[i]) for i in np.flatnonzero(mask)}
+    chosen = {(anatomy.roles[i], anatomy.sides[i]) for i in np.flatnonzero(roles.main_bones(anatomy, rig.parents))}
     for side in (LEFT, RIGHT):
         assert {(role, side) for role in ("THIGH", "SHANK", "FOOT", "UPPER_ARM", "FOREARM", "HAND")} <= chosen
     assert {("HEAD", CENTER), ("PELVIS", CENTER), ("CHEST", CENTER)} <= chosen

@@ -70,8 +70,7 @@ def test_a_wedge_is_a_hull():
     """A prism over a triangle fills half of its box, so the hull of its corners wins."""
     line = np.linspace(0.0, 1.0, 12)
     x, y, z = (axis.ravel() for axis in np.meshgrid(line, line, line))
-    wedge = np.stack([x, y, z], axis=1)[x + z <= 1.0 + 1e-9]
-    shape = fitting.fit(wedge, np.eye(3), share=1.0)
+    shape = fitting.fit(np.stack([x, y, z], axis=1)[x + z <= 1.0 + 1e-9], np.eye(3), share=1.0)
     assert shape.kind == CONVEX_HULL
     assert shape.volume() == pytest.approx(0.5, rel=0.02)
 
@@ -201,8 +200,7 @@ def test_separated_shapes_are_smaller_and_apart(kind, other):
 def test_separation_keeps_mirror_images():
     normal = np.array([1.0, 0.0, 0.0])
     left = fitting.fit(blob(1) + np.array((0.08, 0.0, 0.0)), rotation(1), CONVEX_HULL)
-    middle = placed(BOX, (0.0, 0.0, 0.3), (0.2, 0.2, 0.2))
-    shapes = [middle, left, left.mirrored(normal, 0.0)]
+    shapes = [placed(BOX, (0.0, 0.0, 0.3), (0.2, 0.2, 0.2)), left, left.mirrored(normal, 0.0)]
     twins = np.array([0, 2, 1])
     overlap.separate(shapes, [0, 0, 1], [1, 2, 2], gap=0.002, may_overlap=[False] * 3, twins=twins, normal=normal)
     assert overlap.convex_depths(shapes, [0, 0, 1], [1, 2, 2])[0].max() < 0.0

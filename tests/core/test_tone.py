@@ -67,8 +67,6 @@ def test_postures_protect_where_the_fall_goes():
 
 
 # ---- falling ---------------------------------------------------------------------------------------------------------
-
-
 def trunk(velocity=(0, 0, 0), lean=(0, 0, 1.0), clearance=1.0, size=1.8, gravity=9.81, turn=0.0):
     """Of somebody who looks along -Y and is turned about the vertical [rad]."""
     q = quaternion.from_axis_angle(UP, turn)

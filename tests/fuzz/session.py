@@ -54,7 +54,6 @@ class Session:
         print(f"    {text}", flush=True)
 
     # ---- what is there ----------------------------------------------------------------------------------------------
-
     def scenes(self) -> list:
         """Those of the user's."""
         return [scene for scene in bpy.data.scenes if scene.library is None and not scene.active_ragdoll.is_source]
@@ -82,7 +81,6 @@ class Session:
         return rng.choice(found) if found else None
 
     # ---- doing ------------------------------------------------------------------------------------------------------
-
     def object_mode(self) -> None:
         if bpy.context.object is not None and bpy.context.object.mode != "OBJECT":
             bpy.ops.object.mode_set(mode="OBJECT")
@@ -125,7 +123,6 @@ class Session:
         bpy.ops.wm.save_as_mainfile(filepath=str(self.path), compress=False)
 
     # ---- what must hold ---------------------------------------------------------------------------------------------
-
     def users(self) -> dict:
         """All that is the user's, to be compared."""
         found = {("object", obj.name): _object(obj) for obj in self.things()}
@@ -222,8 +219,6 @@ def _object(obj) -> tuple:
 
 
 # ---- beginning and end ----------------------------------------------------------------------------------------------
-
-
 def set_up(session: Session, rng) -> None:
     """A character on a floor, built mostly, and some things of the user's."""
     kind = rng.choice(KINDS)
@@ -348,8 +343,6 @@ def check_left(session: Session) -> None:
 
 
 # ---- a session ------------------------------------------------------------------------------------------------------
-
-
 class Errors:
     """What goes to stderr, read piece by piece."""
 

@@ -6,6 +6,7 @@ joints of the user's own; before 4.3 also loading over a simulated scene, full c
 """
 
 import math
+from types import SimpleNamespace
 
 import bpy
 
@@ -57,8 +58,6 @@ STEPS: list = []
 
 
 # ---- settings -------------------------------------------------------------------------------------------------------
-
-
 def value_of(rng, group, name: str, session):
     """A value for a property within or at its bounds."""
     prop = group.bl_rna.properties[name]
@@ -66,8 +65,7 @@ def value_of(rng, group, name: str, session):
         case "BOOLEAN":
             return rng.random() < 0.5
         case "ENUM":
-            items = [item.identifier for item in prop.enum_items] or _offered(name)
-            return rng.choice(items)
+            return rng.choice([item.identifier for item in prop.enum_items] or _offered(name))
         case "STRING":
             return _text(rng, name, session)
         case "POINTER":
@@ -156,8 +154,6 @@ def key(rng, session):
 
 
 # ---- operators ------------------------------------------------------------------------------------------------------
-
-
 def _operate(rng, session, names) -> None:
     """An operator on a character, with some of its options at random."""
     obj = session.character(rng)
@@ -165,19 +161,13 @@ def _operate(rng, session, names) -> None:
         return
     session.activate(obj)
     name = rng.choice(names)
-    operator = getattr(bpy.ops.active_ragdoll, name)
-    kind = operator.get_rna_type()
+    kind = getattr(bpy.ops.active_ragdoll, name).get_rna_type()
     options = [p.identifier for p in kind.properties if p.identifier != "rna_type" and not p.is_readonly]
     chosen = [option for option in options if rng.random() < 0.6] if name not in LIFE else []
-    values = {option: value_of(rng, _Options(kind), option, session) for option in chosen}
+    values = {option: value_of(rng, SimpleNamespace(bl_rna=kind), option, session) for option in chosen}
     if "frame" in values:
         values["frame"] = rng.randint(0, LAST)
     session.operate(name, **values)
-
-
-class _Options:
-    def __init__(self, kind) -> None:
-        self.bl_rna = kind
 
 
 # How often they are drawn: build, remove, simulate, bake and back; hits, attachments, recovery;
@@ -190,8 +180,6 @@ for _weight, _names in ((8, LIFE), (4, EFFECTS), (4, MOTION), (2, TOOLS)):
 
 
 # ---- time -----------------------------------------------------------------------------------------------------------
-
-
 @step(8)
 def play(rng, session):
     """From the first frame on, or further on from where the scene stands."""
@@ -221,8 +209,6 @@ def undo(rng, session):
 
 
 # ---- files and scenes -----------------------------------------------------------------------------------------------
-
-
 @step(3, since=(4, 3))
 def save_and_load(rng, session):
     """The whole file."""

@@ -171,8 +171,7 @@ def attachments(scene):
     for name in ("arm.L", "forearm.L", "finger.L"):
         bone = obj.pose.bones[name].active_ragdoll
         bone.joint, bone.translation_weight, bone.rotation_weight = "FREE", 0.0, 0.2
-    rail = rigs.empty(scene, "Rail")
-    rigs.key_locations(rail, {1: (0.75, 0.0, 1.42), 20: (0.6, 0.3, 1.6), 40: (0.6, -0.3, 1.2)})
+    rigs.key_locations(rigs.empty(scene, "Rail"), {1: (0.75, 0.0, 1.42), 20: (0.6, 0.3, 1.6), 40: (0.6, -0.3, 1.2)})
     rigs.box(scene, "Bag", (0.2, 0.2, 0.2), (-0.75, 0.0, 1.0), mass=2.0)
     rigs.box(scene, "Tool", (0.1, 0.1, 0.4), (-0.6, 0.0, 1.42), mass=1.0)
     build(obj, rotation_weight=0.7, translation_weight=0.5)

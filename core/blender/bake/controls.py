@@ -84,8 +84,8 @@ class Controls:
         self.all = obj.data.bones  # whose rows are meant: the copy has fewer
         self.shaped = {bone.name for bone in obj.pose.bones if bone.custom_shape}
         self.rows = [self.all.find(name) for name in bones]
-        ways = [path_to_root(parents, body) for body in range(len(bones))]
-        self._paths_to = np.array([[float(other in way) for other in range(len(bones))] for way in ways])
+        self.bodiless = ~np.isin(bones, [part.bone for part in obj.active_ragdoll.parts] or bones)
+        self._paths_to = np.array([np.isin(range(len(bones)), path_to_root(parents, i)) for i in range(len(bones))])
         try:
             self.leading = partial(rig_graph.leading, rig_graph.sources(self.copy))
             self._prune([*bones, *self._near_ends()])
@@ -506,7 +506,8 @@ class Controls:
         bodies = poses[self.rows]
         turns = np.linalg.norm(turns_between(wanted[self.rows], bodies), axis=1)
         off = np.stack([turns, np.linalg.norm(wanted[self.rows, :3, 3] - bodies[:, :3, 3], axis=1)], axis=1)
-        return np.array([bone.matrix_basis for bone in bones]), off
+        posed = self.evaluated().pose.bones  # what is driven has its driver's value, whose place the keys take
+        return np.array([posed[name].matrix_basis for name in self.keyed]), off
 
     def _settle(self, bones: list, wanted: np.ndarray, ways: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, float]:
         """Bring rows [m, 6] of bodies to wanted ones [m] by ways of owners [k, 6]; the poses then, their error."""
@@ -548,7 +549,8 @@ class Controls:
     def _placing(self) -> np.ndarray:
         """What the places of bodies count [m, 1]: most where limbs begin whose ends inverse kinematics holds."""
         begins = np.isin(self.rows, [limb.upper for limb in self.limbs.found])
-        return np.where(self.reversed, LET_GO, np.where(begins, BEGINS, 1.0))[:, None] * (PLACE_WEIGHT / self.height)
+        weights = np.where(self.reversed | self.bodiless, LET_GO, np.where(begins, BEGINS, 1.0))
+        return weights[:, None] * (PLACE_WEIGHT / self.height)
 
     def _weights_in(self, poses: np.ndarray) -> np.ndarray:
         """What turns of bodies count about the axes of the armature [m, 3, 3]."""

@@ -193,8 +193,7 @@ def fit_limits(settings, relative, margin: float, *, fixed_too: bool = False) ->
         joint = settings.joint = "CONE"
         low, high = np.full(3, -LOOSE), np.full(3, LOOSE)
     elif joint == "HINGE":
-        axis = limits.hinge_axis(low, high)
-        swing, _twist = quaternion.swing_twist(relative, np.eye(3)[axis])
+        swing, _twist = quaternion.swing_twist(relative, np.eye(3)[limits.hinge_axis(low, high)])
         if np.max(np.linalg.norm(quaternion.to_rotation_vector(swing), axis=-1)) > ASIDE:
             joint = settings.joint = "CONE"
             low, high = np.minimum(low, -LOOSE), np.maximum(high, LOOSE)

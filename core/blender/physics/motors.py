@@ -177,7 +177,7 @@ def write_motors(run, before, seconds: float, substeps: int, gravity: float) -> 
         seconds, substeps: of the frame. gravity: [m/s^2].
     """
     own = run.joint_drives
-    muscles = [each for effect in run.effects for each in effect.muscles]
+    muscles = [each for effect in run.effects.values() for each in effect.muscles]
     if not (muscles or run.joint_space.any() or own.told.any()):
         return
     relative, frame = own.relative(run.body), Frame(seconds, substeps)

@@ -34,7 +34,7 @@ def gravity(scene) -> tuple[float, float, float]:
         return 0.0, 0.0, 0.0
     weights = scene.rigidbody_world.effector_weights
     share = weights.gravity * weights.all
-    x, y, z = scene.gravity
+    x, y, z = scene.gravity[:]
     return share * x, share * y, share * z
 
 
@@ -239,21 +239,19 @@ def halt(scene) -> None:
         STATE.halted_worlds.add(scene.name)
 
 
-def has_lost_members(scene, tagged: bool = True) -> bool:
-    """Whether bodies or joints have gone, or joints were renamed, which tags them; those that have come are noted."""
-    before = STATE.members.get(scene.name, (0, ()))
-    now = members(scene, () if tagged else before[1])
+def has_lost_members(scene) -> bool:
+    """Whether bodies or joints have gone, or joints were renamed; those that have come are noted."""
+    now, before = members(scene), STATE.members.get(scene.name, (0, ()))
     if now != before and (now[0] < before[0] or not set(now[1]) >= set(before[1])):
         return True
     STATE.members[scene.name] = now
     return False
 
 
-def members(scene, known: tuple = ()) -> tuple[int, tuple]:
-    """How many bodies and which joints, in their order, the scene's world has now; the known ones where as many."""
-    own = scene.rigidbody_world
-    bodies, joints = (c.all_objects if c else () for c in (own.collection, own.constraints))
-    return len(bodies), known if len(known) == len(joints) else tuple(joints.keys() if joints else ())
+def members(scene) -> tuple[int, tuple]:
+    """How many bodies and which joints, in their order, the scene's world has now."""
+    bodies, joints = scene.rigidbody_world.collection, scene.rigidbody_world.constraints
+    return len(bodies.all_objects) if bodies else 0, tuple(joints.all_objects.keys() if joints else ())
 
 
 def release(scene) -> None:
@@ -332,7 +330,6 @@ def restore(scene) -> None:
 
 
 # ---- before Blender 4.3 ---------------------------------------------------------------------------------------------
-
 # There a body that is freed looks at its joints, later a joint at its bodies. So joints must not go before their
 # bodies, neither with a world that is made anew nor with a file that is closed.
 

@@ -107,7 +107,6 @@ def assign(owner: bpy.types.ID, action: bpy.types.Action | None, slot) -> None:
 
 
 def current(owner: bpy.types.ID) -> tuple[bpy.types.Action | None, object]:
-    """The assigned action and slot."""
     animation = owner.animation_data
     action = animation.action if animation is not None else None
     return action, (animation.action_slot if action is not None and has_slots() else None)

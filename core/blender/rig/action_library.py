@@ -1,7 +1,5 @@
 """Clips, single poses and base poses as layers, samples and states choose them."""
 
-from __future__ import annotations
-
 from collections import namedtuple
 from collections.abc import Sequence
 from dataclasses import replace
@@ -58,7 +56,7 @@ class Library:
         found = roles.of_role(self.anatomy, role)
         return self.obj.data.bones[found[0]].name if found else ""
 
-    def plays_as(self, other: Library) -> bool:
+    def plays_as(self, other: "Library") -> bool:
         """Whether another library of the character has the same samples, so no action was edited in between."""
         return self.fps == other.fps and [*map(id, self._sampled)] == [*map(id, other._sampled)]
 

@@ -242,8 +242,6 @@ def rig_limits(pose_bone) -> tuple[str, tuple, tuple] | None:
 
 
 # ---- anatomy --------------------------------------------------------------------------------------------------------
-
-
 def anatomy_of(obj: bpy.types.Object, joints: tuple | None = None) -> Anatomy:
     """What the bones of an armature are, in Blender's bone order; roles that the user chose come before all else.
 

@@ -5,8 +5,6 @@ groups. Channels that it does not have stand at bind pose, whatever the bones' p
 drivers and other actions play no part; for those the character's evaluated pose is there (`source.py`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -69,9 +67,7 @@ class RigRest:
         self.scale_only = not other
 
 
-def sample_action(
-    action, obj: bpy.types.Object, *, slot=None, frames=None, fps: float | None = None, cycle=False
-) -> Clip:
+def sample_action(action, obj, *, slot=None, frames=None, fps: float | None = None, cycle=False) -> Clip:
     """Sample an action on an armature's bones, by their names.
 
     Raises RagdollError: the action has no usable slot or no curves, or none of its bones is in the armature.
@@ -106,7 +102,8 @@ def sample_action(
 
 
 def scene_fps(scene: bpy.types.Scene) -> float:
-    return scene.render.fps / scene.render.fps_base
+    render = scene.render
+    return render.fps / render.fps_base
 
 
 def object_matrices(action: bpy.types.Action, obj: bpy.types.Object, frames: NDArray, slot=None) -> NDArray:

@@ -1,7 +1,5 @@
 """What a plan to get up reads of the scene: the character, its bodies, the floor under it, its animation to come."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import bpy

@@ -47,13 +47,13 @@ _handler("render_complete", "render_cancel")(simulate.end_render)
 @_handler("frame_change_pre")
 def before_frame(scene, _graph=None) -> None:
     """Find out what kind of frame comes, and have it prepared."""
-    if STATE.busy or scene.active_ragdoll.is_source:
+    own = scene.active_ragdoll
+    if STATE.busy or own.is_source:
         return
     began = time.perf_counter()
-    show.show_guests(scene)
-    if not scene.active_ragdoll.has_characters or _shows_without_run(scene):
+    if _shows_without_run(scene, own):
         return
-    if scene.name in STATE.runs and scene.active_ragdoll.source is None:
+    if scene.name in STATE.runs and own.source is None:
         _end(scene, f"The hidden source of scene '{scene.name}' was deleted: begin at the shot's first frame again")
     frame, (first, last) = scene.frame_current, world.shot_range(scene)
     if _leaves_first(scene, frame, first, last):
@@ -108,15 +108,21 @@ def before_frame(scene, _graph=None) -> None:
         run.source_seconds = 0.0
 
 
-def _shows_without_run(scene) -> bool:
-    """Show a frame of a baked cache, of a final render or between two whole frames; whether it was one of these."""
+def _shows_without_run(scene, own) -> bool:
+    """Show a frame without characters, of a baked cache, a final render or between two whole ones; whether it was."""
+    graph = view_layers.depsgraph_of(scene)
+    # What a script edited, brought or took away before it went on at once is tagged for an update.
+    tagged = bool(getattr(graph, "updates", True))
+    show.show_guests(scene, tagged)
+    if not own.has_characters:
+        return True
     if scene.rigidbody_world is not None and scene.rigidbody_world.point_cache.is_baked:
-        if scene.active_ragdoll.cache_is_ours:
+        if own.cache_is_ours:
             show.show_cached(scene)
         pose_stack.show(scene)
         return True
-    # A script may rename a bone or edit a joint and go on before Blender has updated anything.
-    _end_if_spoilt(scene, view_layers.depsgraph_of(scene))
+    if tagged or STATE.stepped.get(scene.name, "") not in scene.view_layers:
+        _end_if_spoilt(scene, graph)
     if STATE.rendering or (scene.frame_subframe != 0.0 and scene.name not in STATE.runs):
         pose_stack.show(scene)
     return STATE.rendering or scene.frame_subframe != 0.0
@@ -187,7 +193,7 @@ def _stop(scene, run, trouble) -> None:
         text = f"Something of the ragdolls of scene '{scene.name}' was deleted: begin at the shot's first frame again"
     STATE.runs.pop(scene.name, None)
     if run is not None:
-        for effect in run.effects:
+        for effect in run.effects.values():
             effect.finish(run)
     for obj in shot_run.active_ragdolls(scene):
         STATE.messages[obj.name] = text
@@ -269,14 +275,14 @@ def _end_if_spoilt(scene, graph) -> None:
     if not text and STATE.stepped.get(scene.name, "") not in scene.view_layers:
         text = "The view layer of the simulation was removed or renamed"
         text = f"{text}: {'save the file and open it anew' if world.IS_42 else again}"
-    if not text and world.has_lost_members(scene, bool(graph.updates)):
+    if not text and world.has_lost_members(scene):
         text = f"A rigid body or a joint of scene '{scene.name}' was deleted, or a joint renamed: {again}"
         try:
             for obj in built.ragdolls(scene):
                 shot_run.check_parts(obj)
         except RagdollError as error:
             text = str(error)
-    if not text and run is not None and graph.updates:
+    if not text and run is not None:
         joint = _edited_joint(run, graph)
         text = f"The joint '{joint}' was edited: {again}" if joint else ""
     if text:

@@ -50,6 +50,7 @@ class CharacterHits:
         self.character, self.parents = character, built.parents_of(parts)  # rows of the parents, -1 at roots
         self.inertia = body_objects.own_moments([part.body for part in parts])  # about the bodies' own axes [m, 3]
         self.factors = np.ones(len(parts))  # of its weights [m]
+        self.stirred = False  # one is below 1, or a hitter acts
         self.hits: list = []  # and explosions, those that are enabled, in the bodies' own axes
         self.targets: dict = {}  # objects that they refer to, by their title
         self.loose = core_hits.Loosening()
@@ -183,7 +184,7 @@ class Hits(Effect):
     def step(self, run, scene, seconds: float, substeps: int) -> None:
         """Set springs, hitters and the factors of the weights."""
         known = self.by_name.values()
-        acting = [own for own in known if own.hits or own.factors.min() < 1.0 or any(h.acting for h in own.hitters)]
+        acting = [own for own in known if own.hits or own.stirred]
         if not acting and not self._acted:
             return
         self._acted = bool(acting)
@@ -248,6 +249,7 @@ def _step_character(run, own: CharacterHits, scene, struck) -> None:
     blows = [core_hits.Blow(p.hit.frame / rate, p.row, p.whole, p.hit.duration) for p in felt]
     size = own.character.mass, own.character.height, world.pull(scene)
     own.factors = core_hits.loosened(own.loose, own.factors, blows, own.parents, begin, end, *size)
+    own.stirred = bool(own.factors.min() < 1.0) or any(hitter.acting for hitter in own.hitters)
 
 
 def _foreseen(run, rows, share: float) -> np.ndarray:

@@ -18,11 +18,11 @@ class LimitRescue(Effect):
     def __init__(self, run, scene) -> None:
         count = len(run.masses)
         self.kinematic = np.zeros(count, dtype=bool)  # bodies on their way back
-        self._off = np.zeros(count)  # [s] for which a body has been far from where it is wanted, since its last check
+        self._off: dict = {}  # [s] for which bodies have been far from where they are wanted, since their last check
         self._seconds = np.zeros(count)  # [s] spent on the way back
         self._ways, self._turns = np.zeros((2, count, 3))  # from where it is wanted to where it was
         self._frames: dict = {}
-        self._weighed, self._driven, self._follows = None, self.kinematic, False  # weights; who follows by them; any
+        self._weighed, self._driven, self._rows = None, self.kinematic, []  # weights; mask and rows of who follows
 
     def observe(self, run, scene, seconds: float) -> None:
         """Find bodies that have to be led back, and those that have arrived."""
@@ -31,28 +31,27 @@ class LimitRescue(Effect):
         if run.weighed is not self._weighed:
             self._weighed, (rotation, translation) = run.weighed, run.weighed
             self._driven = (rotation >= limits.DRIVEN) & (translation >= limits.DRIVEN) & ~run.joint_space
-            self._follows = bool(self._driven.any())
-        leads, traces = len(self.kinematic.nonzero()[0]), None
-        if self._follows or leads:
+            self._rows = np.flatnonzero(self._driven).tolist()
+        leads, far = run.any_kinematic and bool(self.kinematic.any()), []
+        if self._rows or leads:
             traces = np.add.reduce(run.body[:, :3, :3] * run.wanted[:, :3, :3], axis=(1, 2))
-        if not leads and (traces is None or np.minimum.reduce(traces) >= limits.FAR_TRACE):
-            self._off[:] = 0.0
-            return
-        self._off += seconds
-        self._off *= self._driven & (traces < limits.FAR_TRACE)
-        due = self._off >= limits.LASTS - 1e-9
-        if not leads and not len(due.nonzero()[0]):
+            turned = traces.tolist()
+            far = [row for row in self._rows if turned[row] < limits.FAR_TRACE]
+        self._off = {row: self._off.get(row, 0.0) + seconds for row in far}
+        due = [row for row, off in self._off.items() if off >= limits.LASTS - 1e-9]
+        if not leads and not due:
             return
         led, driven, angles = self.kinematic.copy(), self._driven, limits.angles_of(traces)
-        over = self._thrown_over(run, np.flatnonzero(due)) if due.any() else due
-        self._off[due] = 0.0  # bodies that only lag are checked again later, because checking limits takes time
+        over = self._thrown_over(run, np.array(due, dtype=int))
+        self._off |= dict.fromkeys(due, 0.0)  # what only lags is checked again later, as checking limits takes time
         self._seconds[led] += seconds
         led &= ~run.limp & ~run.kinematic_by_user & ~run.switched_off & (self._seconds < limits.RETURNS)
         for character in run.characters:
             rows = np.arange(character.rows.start, character.rows.stop)
             if over[rows].any():
                 out = rows[(driven[rows] & (angles[rows] > limits.ALONG)) & ~led[rows]]
-                led[out], self._seconds[out], self._off[out] = True, 0.0, 0.0
+                led[out], self._seconds[out] = True, 0.0
+                self._off |= dict.fromkeys(out.tolist(), 0.0)
                 now, then = run.body[out], run.wanted[out]
                 turns = quaternion.from_matrix(now[:, :3, :3] @ then[:, :3, :3].transpose(0, 2, 1))
                 self._ways[out] = now[:, :3, 3] - then[:, :3, 3]
@@ -101,21 +100,18 @@ class KinematicBlend(Effect):
 
     def __init__(self, run, scene) -> None:
         count = len(run.masses)
-        self._before = np.zeros(count, dtype=bool)  # who was kinematic in the last step
+        self._before, self._frame = np.zeros(count, dtype=bool), None  # who was kinematic last, in the step to a frame
         self._seconds = np.full(count, DURATION)  # since they became kinematic
         self._left = [np.zeros((count, 3)) for _ in range(4)]  # offsets and their velocities: linear, then angular
-
-    def step(self, run, scene, seconds: float, substeps: int) -> None:
-        """Forget who was kinematic, where nobody is any more."""
-        if not run.any_kinematic:
-            self._before[:] = False
 
     def placed(self, run, before, places, seconds: float, shown_seconds: float):
         """Place the bodies. The blend takes its time on the timeline, so that slow motion does not stretch it."""
         # At the first frame all bodies are where the animation has them, so there is nothing to blend.
         now = run.kinematic_by_user
+        if self._frame != run.frame:
+            self._before[:] = False  # in the last step nobody was
         begun = np.flatnonzero(now & ~self._before & (run.frame > run.first))
-        self._before = now.copy()
+        self._before, self._frame = now.copy(), run.frame + 1
         if len(begun):
             shown = _moving(run.body[begun], run.body[begun], run.body_before[begun], shown_seconds)
             animated = _moving(before[begun], run.wanted[begun], before[begun], shown_seconds)

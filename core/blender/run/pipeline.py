@@ -51,8 +51,7 @@ def start(scene) -> Run:
         pose_stack.forget(character.obj)
         STATE.readings[character.name] = {}
         character.motion = pose_stack.of(character.obj)
-    run.effects = [kind(run, scene) for kind in EFFECTS]
-    run.merge_effects()
+    run.take([kind(run, scene) for kind in EFFECTS])
     bind = np.concatenate([[part.bind for part in c.obj.active_ragdoll.parts] for c in run.characters])
     STATE.worlds_with_joints.add(scene.name)
     with STATE.occupied():
@@ -60,6 +59,7 @@ def start(scene) -> Run:
         _evaluate_source(run, scene, first + 1)
         axes = _posed(run, scene, None, False)[:, :3, :3]
         run.handedness = np.where(np.linalg.det(axes) < 0.0, -1.0, 1.0)[:, None]
+        run.from_posed = np.concatenate([run.handedness[:, None] * run.offsets[:, :3], run.offsets[:, 3:]], axis=1)
         coming = _wanted(run, scene, first + 1, record=False)
         _evaluate_source(run, scene, first)
         wanted = _wanted(run, scene, first)
@@ -75,11 +75,11 @@ def start(scene) -> Run:
         write.hold(run, np.ones_like(run.kinematic))
         write.place(run, "bodies", bind)
         write.place(run, "targets", bind)
-        for effect in run.effects:
+        for effect in run.effects.values():
             effect.before_joints(run, scene, bind)
         body_objects.place_pieces(run)
         view_layers.evaluate_new_world(scene, first - 2)
-        for effect in run.effects:
+        for effect in run.effects.values():
             effect.after_joints(run)
         # The frame before is the first one continued backwards: many clips begin with a pose that jumps.
         for pose in (servo.extrapolated(wanted, coming), wanted):
@@ -107,7 +107,8 @@ def _evaluate_source(run: Run, scene, frame: int) -> None:
 def _carry_settings(run: Run) -> None:
     """Carry edited settings of keyed characters to their sources, where all of them are read."""
     for character in run.characters:
-        if character.lengths != (lengths := at_frame.lengths(character.obj)):
+        of = {} if character.motion is not None else {"group": ""}  # entries of a motion stack that nobody reads
+        if character.lengths != (lengths := at_frame.lengths(character.obj, **of)):
             character.lengths, run.settings_dirty = lengths, True
     for character in run.characters if run.settings_dirty else ():
         if character.motion is not None:
@@ -131,8 +132,8 @@ def step(run: Run, scene) -> None:
     _read_settings(run, scene)
     _apply_settings(run, scene)
     before, run.wanted = run.wanted, _wanted(run, scene, frame)
-    for effect in run.effects:
-        effect.step(run, scene, seconds, substeps)
+    for act in run.calls["step"]:
+        act(run, scene, seconds, substeps)
     run.merge_effects()
     for character in run.characters if run.any_struck else ():
         if run.struck[character.rows].any():  # then it does not count as calm any more
@@ -140,9 +141,7 @@ def step(run: Run, scene) -> None:
             run.gains_dirty |= bool(run.calm[character.rows].any())
             run.calm[character.rows] = False
     if run.gains_dirty:
-        run.weighed = run.weights()
-        reach = merged([(mask, law.reach(run.weighed[0], seconds)) for law, mask in drives.in_use(run.drive)])
-        run.reach = (reach, 1.0 + 2.0 * np.cos(reach)) if np.any(reach < np.pi) else None
+        _weigh(run, seconds)
     joined = servo.in_joints(run.wanted, run.parents, run.pivots, run.slack, run.kinematic)
     if run.reach is not None:
         joined = servo.within_reach(run.body, joined, *run.reach)
@@ -152,13 +151,27 @@ def step(run: Run, scene) -> None:
     write.place(run, "targets", run.command)
     if run.any_kinematic:
         places = run.wanted
-        for effect in run.effects:
-            places = effect.placed(run, before, places, seconds, 1.0 / scene_fps(scene))
+        for placed in run.calls["placed"]:
+            places = placed(run, before, places, seconds, 1.0 / scene_fps(scene))
         write.place(run, "bodies", places, run.kinematic)
     write.write_gains(run, scene, substeps, seconds)
     if run.joint_drives is not None:
         motors.write_motors(run, before, seconds, substeps, scene.gravity.length)
     run.frame = run.reached = frame
+
+
+def _weigh(run: Run, seconds: float) -> None:
+    """Take the weights of the frame to come: which bodies are limp, and how far targets may be ahead of theirs."""
+    run.weighed = rotation, translation = run.weights()
+    run.undriven = (rotation == 0.0) & (translation == 0.0) & ~run.kinematic
+    run.any_limp = bool(run.undriven.any())
+    for character in run.characters:
+        character.limp = bool(run.undriven[character.rows].any())
+        if not character.limp:  # whether something bears it, and since when it is calm, counts from when it is limp
+            character.calm, character.support = 0.0, 1.0
+            run.calm[character.rows], run.supported[character.rows] = False, True
+    reach = merged([(mask, law.reach(rotation, seconds)) for law, mask in drives.in_use(run.drive)])
+    run.reach = (reach, 1.0 + 2.0 * np.cos(reach)) if np.any(reach < np.pi) else None
 
 
 def observe(run: Run, scene) -> None:
@@ -168,14 +181,16 @@ def observe(run: Run, scene) -> None:
     """
     seconds = world.seconds_per_frame(scene)
     if run.frame > run.first:
-        _read_bodies(run)
-        _note_calm(run, seconds, world.gravity(scene))
+        moved, squares = _read_bodies(run)
+        before, run.moved = run.moved, (moved, seconds)
+        if run.any_limp:
+            _note_calm(run, before or run.moved, squares, world.gravity(scene))
     else:  # the bodies become dynamic, also the scene's others that were held
         run.graph = view_layers.depsgraph_of(scene)
         write.hold(run, run.kinematic)
         collision.release_others(run, scene)
-    for effect in run.effects:
-        effect.observe(run, scene, seconds)
+    for look in run.calls["observe"]:
+        look(run, scene, seconds)
     run.merge_effects()
 
 
@@ -205,48 +220,59 @@ def _wanted(run: Run, scene, frame: int, record: bool = True) -> np.ndarray:
     """Where the animation has the bodies: rigid matrices [m, 4, 4], world."""
     matrices = _posed(run, scene, frame, record)
     axes = matrices[:, :3, :3]
-    lengths = np.sqrt(np.maximum(np.add.reduce(axes * axes, axis=1), 1e-24))
-    axes /= (run.handedness * lengths)[:, None, :]
-    result = matrices @ run.offsets
+    lengths = np.sqrt(np.add.reduce(axes * axes, axis=1, initial=1e-24))
+    axes /= lengths[:, None, :]
+    result = matrices @ run.from_posed
     if not math.isfinite(np.add.reduce(result, axis=None)):
         row = int(np.flatnonzero(~np.isfinite(result).all(axis=(1, 2)))[0])
         raise RagdollError(f"The animation of {shot_run.name_of(run, row)} is not a number at frame {frame}")
     return result
 
 
-def _read_bodies(run: Run) -> None:
-    """Where the bodies stood after the last frame. Raises RagdollError naming one that has come too far, or nowhere."""
+def _read_bodies(run: Run) -> tuple:
+    """Read where the bodies stand after the last frame.
+
+    Returns the ways that they have come in it [m, 3], and the squares of their lengths.
+    Raises RagdollError naming one that has come too far, or nowhere.
+    """
     for character in run.characters:
         character.bodies.objects.foreach_get("matrix_world", run.buffer[character.rows].reshape(-1))
     body = run.buffer.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
     moved = body[:, :3, 3] - run.body[:, :3, 3]
-    squares = np.add.reduce(moved * moved, axis=1)
-    farthest, total = np.maximum.reduce(squares), np.add.reduce(run.buffer, axis=None)
-    if not farthest <= run.surely_near or not math.isfinite(total):  # also what is not a number
+    squares = np.add.reduce(moved * moved, axis=1).tolist()
+    # The sum is finite unless something is not a number.
+    if max(squares) > run.surely_near or not math.isfinite(np.add.reduce(body, axis=None)):
         near, finite = (np.abs(moved) <= run.farthest).all(axis=1), np.isfinite(body).all(axis=(1, 2))
         if not (near & finite).all():
             row = int(np.flatnonzero(~(near & finite))[0])
             trouble = "has left all bounds" if finite[row] else "is not a number"
             raise RagdollError(f"The body of {shot_run.name_of(run, row)} {trouble} at frame {run.frame}")
-    run.body_before, run.body, run.moved, run.moved_squares = run.body, body, moved, squares
+    run.body_before, run.body = run.body, body
+    return moved, squares
 
 
-def _note_calm(run: Run, seconds: float, gravity: tuple) -> None:
-    """Find characters that have come to lie nearly still; gravity: [3] [m/s^2]."""
-    before, run.velocity = run.velocity, run.moved / seconds
+def _note_calm(run: Run, before: tuple, squares: list, gravity: tuple) -> None:
+    """Find limp characters that have come to lie nearly still.
+
+    Args:
+        before: `run.moved` of the frame before. squares: see `_read_bodies`. gravity: [3] [m/s^2].
+    """
+    moved, seconds = run.moved
     if run.kept[0] != seconds:
         run.kept = seconds, ((1.0 - run.gains[:, write.LINEAR_DRAG]) ** seconds)[:, None]
-    gained = run.velocity - run.kept[1] * (run.velocity if before is None else before)
-    pull = math.hypot(*gravity)
-    for character in run.characters:
+    gained = moved / seconds - run.kept[1] * (before[0] / before[1])
+    begins = [character.rows.start for character in run.characters]
+    pull, impulses = math.hypot(*gravity), np.add.reduceat(run.masses[:, None] * gained, begins).tolist()
+    for character, impulse in zip(run.characters, impulses, strict=True):
+        if not character.limp:
+            continue
         rows, lying = character.rows, character.support > servo.SUPPORTED
-        if before is not None:
-            change = (np.add.reduce(run.masses[rows, None] * gained[rows]) / character.mass).tolist()
+        if before is not run.moved:
+            change = [each / character.mass for each in impulse]
             character.support = servo.support(character.support, change, gravity, seconds)
         supported = character.support > servo.SUPPORTED
         was = character.calm >= servo.CALM_AFTER
-        farthest = math.sqrt(np.maximum.reduce(run.moved_squares[rows]))
-        own_speed, speed = froude(character.height, pull), farthest / seconds
+        own_speed, speed = froude(character.height, pull), math.sqrt(max(squares[rows])) / seconds
         # Nothing tells whether a floor bears it or the wind, in which it would drift on.
         rests = supported and not (run.in_fields and collision.in_field(run, rows))
         character.calm = servo.settled(character.calm, speed, own_speed, rests, seconds)
@@ -289,7 +315,7 @@ def _read_settings(run: Run, scene) -> None:
             character.blend = blend
             if character.blends is not None:
                 character.blends[scene.frame_current] = blend
-            for effect in run.effects:
+            for effect in run.effects.values():
                 effect.read(run, scene, character, settings, dirty)
         except RagdollError as error:
             if scene.frame_current == run.first:

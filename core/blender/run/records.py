@@ -2,8 +2,6 @@
 graphs and balance read of the ragdoll.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import math
@@ -55,7 +53,7 @@ class Record:
         return json.dumps({"version": VERSION, "frames": frames, "values": values, "passages": passages})
 
     @staticmethod
-    def from_text(text: str) -> Record:
+    def from_text(text: str) -> "Record":
         """The reverse of `to_text`. Raises ValueError: a damaged text."""
         try:
             data = json.loads(text)

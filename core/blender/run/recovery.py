@@ -5,8 +5,6 @@ the weights, the share of the physics, and whether the character is simulated at
 character recovers, its animation goes on where it lies (`motion.getting_up`). All of this is recorded by frame.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property

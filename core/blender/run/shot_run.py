@@ -102,6 +102,7 @@ class Character:
     motion = None  # its motion stack, if it has one
     blend = 1.0  # its own physics blend for the frame to come
     reading: dict | None = None  # what the state graph read of it last, see `records`
+    limp = False  # nothing drives some of its bodies
     joints_off = False  # its joints are left out, as a recovery wants
     calm = 0.0  # seconds for which it has been slow throughout, lying on something
     support = 1.0  # share of its weight that something bears
@@ -149,25 +150,26 @@ class Run:
     kinematic_by_user: np.ndarray  # body mode KINEMATIC, or its character is baked
     kinematic_by_effect: np.ndarray  # as effects state
     kinematic: np.ndarray  # kinematic for whatever reason
+    undriven: np.ndarray  # dynamic, with weights of 0
     calm: np.ndarray  # has come to lie nearly still
 
     handedness: np.ndarray | None = None  # -1 for bones that are mirrored, else 1 [m, 1]
+    from_posed: np.ndarray | None = None  # `offsets` from frames that are mirrored where their bones are [m, 4, 4]
     weighed: tuple | None = None  # what `weights` gave when the drives were last prepared
     reach: tuple | None = None  # of the drives [m] [rad], and traces of such rotations [m]; None where all are free
     wanted: np.ndarray | None = None  # where the animation has the bodies at the frame to come, rigid [m, 4, 4]
     command: np.ndarray | None = None  # where the targets are put [m, 4, 4]
     body: np.ndarray | None = None  # where the bodies stood after the last frame [m, 4, 4]
     body_before: np.ndarray | None = None  # and after the one before
-    moved: np.ndarray | None = None  # from there to here [m, 3] [m]
-    moved_squares: np.ndarray | None = None  # squared lengths of that [m]
-    velocity: np.ndarray | None = None  # over the last frame [m, 3] [m/s]
+    moved: tuple | None = None  # the ways of the bodies over the last frame [m, 3] [m], and its seconds
 
     source_graph: bpy.types.Depsgraph | None = None  # the hidden scene's
     settings_dirty = True  # a setting was edited: read them again on the next step
     modes_dirty = True  # one of the masks that `kinematic` sums up has changed
     gains_dirty = True  # something that the drives depend on has changed
     limited = False  # a force or torque has a limit
-    any_kinematic = False
+    calls: dict[str, list]  # methods of the effects by name, without those of `Effect`, which do nothing
+    any_kinematic = any_limp = False
     any_struck = any_waiting = False
     kept: tuple = 0.0, None  # seconds of a frame, and the share of their speed that drag leaves bodies in it [m, 1]
     observed: int | None = None  # last frame after which the bodies were read
@@ -178,7 +180,7 @@ class Run:
         self.frame: int | None = first  # the last one stepped, None after a jump
         self.reached = first - 1  # last frame whose result stands in the cache
         self.graph = view_layers.depsgraph_of(scene)  # the scene's dependency graph at this frame
-        self.effects: list[Effect] = []  # what acts beside the drives, in order
+        self.effects: dict[str, Effect] = {}  # what acts beside the drives, in order, by class in small letters
         self.in_fields: list[str] = []  # names of the scene's force fields
         self.held: dict = {}  # the scene's other bodies that wait for the first frame, and their places
         # Seconds spent per frame in our own Python and in evaluating the source scene, for reports.
@@ -236,11 +238,20 @@ class Run:
 
     def effect(self, name: str) -> Effect:
         """The effect of a class, by its name in small letters: who looks for it cannot import it."""
-        return next(effect for effect in self.effects if type(effect).__name__.lower() == name)
+        return self.effects[name]
+
+    def take(self, effects: list[Effect]) -> None:
+        """Let effects act, in their order."""
+        self.effects = {type(effect).__name__.lower(): effect for effect in effects}
+        self.calls = {
+            name: [getattr(each, name) for each in effects if getattr(type(each), name) is not getattr(Effect, name)]
+            for name in ("step", "placed", "observe", "share_at")
+        }
+        self.merge_effects()
 
     def merge_effects(self) -> None:
         """Merge what the effects state, if it has changed."""
-        if not any(effect.changed for effect in self.effects):
+        if True not in [effect.changed for effect in self.effects.values()]:
             return
         for name in MASKS:
             setattr(self, name, self._merged(name))
@@ -248,26 +259,26 @@ class Run:
         self.any_struck, self.any_waiting = bool(self.struck.any()), bool(self.waiting.any())
         self.joint_space = self.in_joints & ~self._merged("driven_in_world")
         self.gains_dirty = self.modes_dirty = True
-        for effect in self.effects:
+        for effect in self.effects.values():
             effect.changed = False
 
     def _merged(self, name: str) -> np.ndarray:
         """Mask of the bodies [m] for which any effect sets a certain mask."""
-        masks = [getattr(effect, name) for effect in self.effects]
+        masks = [getattr(effect, name) for effect in self.effects.values()]
         return np.any([np.zeros(len(self.masses), dtype=bool), *(mask for mask in masks if mask is not None)], axis=0)
 
     def weights(self) -> tuple:
         """Rotation and translation weights with all factors [m]; 0 where nothing drives."""
         weights = np.stack([self.numbers["rotation_weight"], self.numbers["translation_weight"]])
         weights *= np.where(self.limp | self.kinematic, 0.0, 1.0)
-        for effect in self.effects:
+        for effect in self.effects.values():
             if effect.factor is not None:
                 weights *= effect.factor
         return weights[0], weights[1]
 
     def shares_at(self, character, frame: int) -> list[float]:
         """Factors of a character's physics blend at such a frame, of the effects that have a say."""
-        found = [effect.share_at(character, frame) for effect in self.effects]
+        found = [share_at(character, frame) for share_at in self.calls["share_at"]]
         return [share for share in found if share is not None]
 
     def shows(self, frame: int) -> bool:

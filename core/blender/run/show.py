@@ -111,11 +111,13 @@ def stop_showing(scene) -> None:
             source.set_influence(obj, obj.active_ragdoll.physics_blend)
 
 
-def show_guests(scene) -> None:
-    """Let characters that have their ragdoll in another scene show their animation, after their motion stacks."""
-    # Looking through all objects takes long. Whatever comes is tagged for an update, or was updated: `show_arrived`.
-    without = STATE.shown == (scene.name, frozenset()) and not getattr(view_layers.depsgraph_of(scene), "updates", True)
-    if not without and has_guests(scene):
+def show_guests(scene, tagged: bool = True) -> None:
+    """Let characters that have their ragdoll in another scene show their animation, after their motion stacks.
+
+    Looking through all objects takes long: where there were none before one may only have come if something was
+    `tagged` for an update. What was updated since shows `show_arrived`.
+    """
+    if (tagged or STATE.shown != (scene.name, frozenset())) and has_guests(scene):
         STATE.shown = _shown(scene)
         _mute_originals(built.guests(scene), True)
         pose_stack.show_guests(scene)

@@ -1,7 +1,5 @@
 """Muscle tone of knocked-out characters in a run: measuring their falls, and leading their joints meanwhile."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 
@@ -59,7 +57,7 @@ class Falling:
             lean, axes = (place - feet).tolist(), self._axes(run)
             if pull > 0.0:
                 clearance = self._clearance(run, solids(), gravity / pull) - MARGIN * height
-        velocity = (0.0,) * 3 if run.velocity is None else (self.shares @ run.velocity[rows]).tolist()
+        velocity = (self.shares @ ((body[rows, :3, 3] - run.body_before[rows, :3, 3]) / seconds)).tolist()
         found = tone.Trunk(lean, velocity, axes, clearance, height, gravity)
         self.fall = tone.step(self.fall, found, reflexes, seconds)
 
@@ -95,6 +93,8 @@ class Tone(Effect):
     def observe(self, run, scene, seconds: float) -> None:
         """Let each character that is limp fall on."""
         falling, found = {}, run.effect("recoveries").by_name
+        if not found:
+            return
         for name, own in found.items():
             if own.state.phase in (states.LIMP, states.SETTLING) and own.settings.tone > 0.0:
                 drives, fall = run.joint_drives, self._falling.get(name)

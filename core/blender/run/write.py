@@ -31,9 +31,10 @@ def _write_own(obj, bones: list, name: str, value, layers: list) -> bool:
     not find it and disable the constraint.
     """
     changed = False
-    for copy in (obj.evaluated_get(graph) for graph in layers):
+    for graph in layers:
+        copy = obj.evaluated_get(graph)
         # Where a layer was not evaluated since the object came it has no pose; since the build, bones without ours.
-        posed = copy.pose.bones if copy.is_evaluated and copy.pose is not None else None
+        posed = getattr(copy.pose, "bones", None) if copy.is_evaluated else None
         first = posed and posed[bones[0]].constraints.get(source.CONSTRAINT_NAME)
         # An edit of the object makes Blender copy it anew, with its original's values.
         if first is None or abs(value - getattr(first, name)) < 1e-7:
@@ -181,7 +182,7 @@ def _gains(run: Run, scene, laws: list, frame: Frame) -> np.ndarray:
     and whether the body may sleep.
     """
     rotation, translation = run.weighed
-    undriven = (rotation == 0.0) & (translation == 0.0) & ~run.kinematic & ~run.awake
+    undriven = run.undriven & ~run.awake
     rotation, translation = (np.where(run.joint_space, 0.0, weight) for weight in (rotation, translation))
     caps = _limits(run, scene) if run.limited else (None, None)
     sides = (

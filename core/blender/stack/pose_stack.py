@@ -192,7 +192,7 @@ def show(scene, done=(), known=None, keep_hand_pose: bool = False) -> None:
         keep_hand_pose: keep edits by hand that no key holds, where the hidden scene stands at the frame.
     """
     hidden = scene.active_ragdoll.source
-    if done and hidden is not None and len(armatures(hidden.objects)) <= len(done):
+    if done and (len(hidden.objects) <= len(done) or len(armatures(hidden.objects)) <= len(done)):
         return  # nobody else has a source: looking through all objects of the scene takes long
     todo = [obj for obj in (characters(scene) if known is None else known) if obj.name not in done]
     # Before the evaluation, because making a stack may link objects into the hidden scene.

@@ -70,8 +70,7 @@ def _symmetry(pose: BindPose) -> tuple[np.ndarray, np.ndarray]:
     heads, tails = pose.heads @ flipped, pose.tails @ flipped
     apart = np.linalg.norm(heads[:, None] - pose.heads[None], axis=2)
     apart = np.maximum(apart, np.linalg.norm(tails[:, None] - pose.tails[None], axis=2))
-    nearest = np.argmin(apart, axis=1)
-    return normal, np.where(apart.min(axis=1) < NEAR * size, nearest, -1)
+    return normal, np.where(apart.min(axis=1) < NEAR * size, np.argmin(apart, axis=1), -1)
 
 
 def reset(obj, names: list[str]) -> None:

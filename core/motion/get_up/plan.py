@@ -6,8 +6,6 @@ where the animation has it, the front foot follows, and the animation goes on fr
 chest, rises with its front legs, then with its hind legs, and steps crosswise to where the animation has its feet.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

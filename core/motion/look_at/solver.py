@@ -311,5 +311,4 @@ def angle_to_cone(axis, angle: float, forward, reference, cosine: float) -> floa
     height = sqrt(b * b + s * s)
     if height < 1e-12:
         return angle
-    width = c.acos((cosine - fixed) / height)
-    return min(angle, max(atan2(s, b) + width, 0.0))
+    return min(angle, max(atan2(s, b) + c.acos((cosine - fixed) / height), 0.0))

@@ -102,8 +102,7 @@ def hull(points: np.ndarray) -> Hull:
     place = {corner: i for i, corner in enumerate(used)}
     faces = tuple(tuple(place[corner] for corner in face) for face in faces)
     corners = points[used]
-    offsets = np.einsum("fi,fi->f", planes, corners[[face[0] for face in faces]])
-    return Hull(corners, planes, offsets, faces)
+    return Hull(corners, planes, np.einsum("fi,fi->f", planes, corners[[face[0] for face in faces]]), faces)
 
 
 def _faces(local, flat_within, sliver):

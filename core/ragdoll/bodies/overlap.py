@@ -411,7 +411,6 @@ def _least_harm(shapes, i, j, amount, direction, full, smallest, twins, normal, 
 
 
 # ---- collision layers -----------------------------------------------------------------------------------------------
-
 # Collision layers for characters whose own bodies pass through each other, but not through others'.
 #
 # Two bodies touch when they share a layer, and Blender has 20. Were all n bodies of one character on layers that no

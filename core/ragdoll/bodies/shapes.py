@@ -88,8 +88,7 @@ def choose_bones(heads, tails, parents, candidates, axes) -> np.ndarray:
     compared with the extent along `axes`, see `extent`.
     """
     size_of_all = extent(heads[candidates], axes) if np.any(candidates) else 0.0
-    sizes = joint_sizes(heads, tails, parents, candidates)
-    chosen = candidates & (sizes >= MIN_SIZE * size_of_all)
+    chosen = candidates & (joint_sizes(heads, tails, parents, candidates) >= MIN_SIZE * size_of_all)
     for i in np.flatnonzero(candidates & ~chosen):
         if nearest_ancestors(parents, chosen)[i] < 0:
             children = nearest_ancestors(parents, chosen | (np.arange(len(parents)) == i)) == i

@@ -225,7 +225,6 @@ def cones_beyond(limit_min, limit_max, r_rel) -> np.ndarray:
 
 
 # ---- thrown over ----------------------------------------------------------------------------------------------------
-
 # A limit pushes back by the shorter way. A limb that comes back from far away in a moment, as when the weights of a
 # character that has fallen are set to 1, may be flung past the middle of what its joint forbids; then the limit holds
 # it there against the drive, for good. Such a body, and what is off with it, is led back to where the drive wants it.

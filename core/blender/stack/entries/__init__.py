@@ -136,17 +136,6 @@ def kinds() -> list[Kind]:
     return sorted(_kinds, key=lambda kind: kind.place)
 
 
-def register(kind: Kind) -> None:
-    """Add a kind from elsewhere, before the extension is registered."""
-    kinds()
-    _kinds.append(kind)
-
-
-def unregister(kind: Kind) -> None:
-    """Take it back, after the extension was unregistered."""
-    _kinds.remove(kind)
-
-
 def movable() -> list[str]:
     """Identifiers of the kinds whose place users choose, in the default order."""
     return [kind.identifier for kind in kinds() if kind.movable]
