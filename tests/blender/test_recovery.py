@@ -207,6 +207,17 @@ def test_a_hand_that_hurts_is_not_laid_on_the_floor_to_get_up(monkeypatch):
     assert found == [(2,)]  # the left one
 
 
+def test_what_was_simulated_before_trouble_has_its_states(fresh_scene):
+    obj = human(fresh_scene, 20)
+    for obj.scale.y, frame in ((1.0, 1), (2.0, 12)):
+        obj.keyframe_insert("scale", frame=frame)
+    rigs.interpolate(obj, "CONSTANT")
+    with pytest.raises(RagdollError, match="was scaled"):
+        list(simulate.frames(fresh_scene))
+    fresh_scene.frame_set(8)
+    assert obj.active_ragdoll.state == "LIMP"
+
+
 def test_set_up_gives_tone_and_motors_and_files_of_before_fall_as_rags(fresh_scene):
     obj = rigs.ragdoll(fresh_scene, 20)
     group = obj.active_ragdoll.recovery
