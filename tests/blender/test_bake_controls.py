@@ -95,6 +95,13 @@ def _hit(scene, obj, mask, bone: str, **blow) -> dict:
     return bake.controls_of(obj)
 
 
+def test_limbs_that_hang_elsewhere_in_the_rig_are_placed(fresh_scene):
+    legs = {name: (*bone[:2], None) for name, bone in rigs.HUMAN.items() if name.startswith("thigh")}
+    obj = _controlled(fresh_scene, more=legs)
+    found = _hit(fresh_scene, obj, _deforming(obj), "DEF-spine", vector=(0.3, 1.0, 0.0), strength=80.0)
+    assert max(of_one["worst_mm"] for of_one in found.values()) < 12.0
+
+
 def test_a_control_without_a_body_helps_where_the_motion_needs_it(fresh_scene):
     top, (head, tail, _parent) = rigs.HUMAN["spine"][1], rigs.HUMAN["head"]
     below = {name: bone for name, bone in rigs.HUMAN.items() if name != "head"}
