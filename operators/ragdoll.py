@@ -95,10 +95,12 @@ class ACTIVE_RAGDOLL_OT_remove(Operator, bpy.types.Operator, requires=(interface
         return text and ("" if built.orphans(context.scene) else text)
 
     def act(self, context, _obj):
-        by_scene = {context.scene: []} if built.orphans(context.scene) else {}
+        by_scene = {}
         for obj in () if self.left_over else interface.characters(context):
             if obj.active_ragdoll.is_ragdoll:
                 by_scene.setdefault(interface.scene_of(obj, context), []).append(obj)
+        if context.scene not in by_scene and built.orphans(context.scene):
+            by_scene[context.scene] = []
         for scene, objects in by_scene.items():
             remove.remove_all(objects, scene)
             for obj in objects:

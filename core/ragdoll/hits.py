@@ -10,6 +10,8 @@ obeys ``df/dt = rate - f s P / (m c)``: P the force of a hit [N], s how much of 
 less the further away), m the character's mass and c the speed sqrt(gravity * height) times a number, so that
 characters of any size loosen alike. A blow J thus leaves ``f exp(-s J / (m c))``, and two blows of half the size the
 same. Between hits the factor regains evenly up to 1. All is solved exactly, so that any frame rate gives the same.
+
+A hit that hurts takes all strength of the limb that it strikes, its muscles' tone too, and gives it back over a time.
 """
 
 from collections.abc import Sequence
@@ -20,9 +22,11 @@ import numpy as np
 
 from .. import quaternion
 from ..anatomy.masses import froude
+from ..anatomy.roles import ARM, FINGER, HEAD, LEG, NECK, TAIL, THUMB, WING
 from ..errors import RagdollError
 from . import weight_spread
 from .overlay import arc_lines
+from .recovery.transitions import smooth_step
 
 WORLD, LOCAL, TOWARDS = "WORLD", "LOCAL", "TOWARDS"
 FASTEST = 25.0  # a body is never made faster than this many times sqrt(gravity * height): 105 m/s for a man
@@ -40,6 +44,7 @@ class Hit:
     point: tuple = (0.0, 0.0, 0.0)  # where on the body, from its centre, in the body's axes [3], [m]
     space: str = WORLD  # WORLD, LOCAL (turns with the body) or TOWARDS (from the point to `target`)
     duration: float = 0.0  # [s]
+    hurts: float = 0.0  # until the limb has its strength again [s]
     target: tuple = (0.0, 0.0, 0.0)  # [3] world, for TOWARDS; where the object stands now
     number: int = 1  # its place in the user's list, for messages
 
@@ -95,7 +100,7 @@ def checked(hit: Hit | Explosion, names: Sequence[str], first: float, last: floa
     for name, value in vars(hit).items():
         if not isinstance(value, str) and not np.isfinite(np.asarray(value, dtype=float)).all():
             raise RagdollError(f"{hit.title}: the {name} is not a number: {value}")
-        if name in ("falloff", "duration") and value < 0.0:
+        if name in ("falloff", "duration", "hurts") and value < 0.0:
             raise RagdollError(f"{hit.title}: the {name} must not be negative, got {value:g}")
     if isinstance(hit, Explosion) and hit.radius <= 0.0:
         raise RagdollError(f"{hit.title}: the radius must be positive, got {hit.radius:g} m")
@@ -280,6 +285,23 @@ def loosened(settings: Loosening, factors, blows, parents, begin, end, mass, siz
     return factors
 
 
+# ---- where hits hurt ------------------------------------------------------------------------------------------------
+LIMBS = (*ARM, THUMB, FINGER), LEG, (NECK, HEAD), (TAIL,), (WING,)  # by roles
+
+
+def limb_of(row: int, roles: Sequence[str], parents) -> np.ndarray:
+    """Mask of the limb of a body [m], from where it leaves the trunk; of what belongs to none that body alone."""
+    own = next((limb for limb in LIMBS if roles[row] in limb), ())
+    while parents[row] >= 0 and roles[parents[row]] in own:
+        row = parents[row]
+    return weight_spread.distances(parents, row)[0] == 0.0 if own else np.arange(len(parents)) == row
+
+
+def strength_left(hurts: float, since: float) -> float:
+    """Share of its strength that a limb has so long after a hit that hurts for a time, both in seconds."""
+    return float(smooth_step(since / hurts)) if 0.0 < since < hurts else 1.0
+
+
 # ---- placing hits by hand and showing them --------------------------------------------------------------------------
 # An arrow's length is to the character's height as the impulse is to its mass times a fixed share of
 # sqrt(gravity * height): 1 m for about 100 N s on a man of 70 kg, and characters of any size are handled alike.
@@ -287,11 +309,6 @@ ARROW_SPEED = 0.6  # of sqrt(gravity * height): what an arrow as long as the cha
 TIP, TIP_WIDTH = 0.2, 0.07  # of an arrow's length
 LONGEST, SHORTEST = 2.0, 0.02  # heights: arrows are shown no longer and no shorter
 CIRCLE = 48  # segments
-
-
-def impulse_of_arrow(mass: float, size: float, gravity: float) -> float:
-    """The impulse [N s] for each metre of an arrow on a character of a mass [kg] and height [m]."""
-    return max(mass, 1e-12) * ARROW_SPEED * froude(size, gravity) / size
 
 
 def box_met(origin, direction, matrices, halves) -> tuple[int, float]:

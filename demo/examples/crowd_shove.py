@@ -10,8 +10,8 @@ from active_ragdoll.core.blender.tools import story
 
 from .. import character, shot
 
-PEOPLE, ROWS, APART = 10, 2, (1.0, 1.3)  # [m] aside and ahead
-FIRST, LATER, LAST = 12, 4, 230  # frames
+PEOPLE, ROWS, APART = 10, 2, (1.5, 1.7)  # [m] aside and ahead
+FIRST, LATER, LAST = 12, 4, 420  # frames
 IMPULSES, BLOW = (28.0, 125.0), 0.12  # [N s] of the first and the last one, [s]
 HANGING = shot.both_sides({"upper_arm": (0.18, 0.05, -1.0), "forearm": (0.08, -0.15, -1.0), "hand": (0.0, -0.1, -1.0)})
 
@@ -28,7 +28,7 @@ def main(out: Path) -> None:
         effects.set_tone(person, "AWAKE")
         settings = person.active_ragdoll
         settings.balance.enabled, settings.loosening = True, 1.5
-        settings.recovery.get_up_seed = i + 1
+        settings.recovery.get_up_seed, settings.recovery.get_up_pace = i + 1, 0.8
         share = i / (PEOPLE - 1)
         impulse = IMPULSES[0] + share * (IMPULSES[1] - IMPULSES[0])
         way = np.array((1.0, -0.25 + 0.5 * (i % ROWS), 0.1))

@@ -154,21 +154,6 @@ def test_modifiers_mutes_and_muted_groups_do_not_silence_the_bake():
 EVERY = range(-5, 90)
 
 
-def with_tracks(obj, spans):
-    """Animations in NLA tracks, none active."""
-    tracks = obj.animation_data_create().nla_tracks
-    for number, (first, last) in enumerate(spans):
-        action = animate(obj, list(obj.pose.bones.keys()), [first, (first + last) // 2, last], seed=number)
-        _, slot = action_channels.current(obj)
-        track = tracks.new(prev=tracks[-1]) if len(tracks) else tracks.new()
-        track.name = f"track {number}"
-        strip = track.strips.new(track.name, first, action)
-        if action_channels.has_slots():
-            strip.action_slot = slot
-        obj.animation_data.action = None
-        action.use_fake_user = True
-
-
 @pytest.mark.parametrize("solo", (False, True))
 @pytest.mark.parametrize(
     ("blend", "influence", "extrapolation"),
@@ -176,7 +161,7 @@ def with_tracks(obj, spans):
 )
 def test_bake_over_an_action_on_top_of_tracks(blend, influence, extrapolation, solo):
     obj = animated.rig(["a", "b"], ("QUATERNION", "XYZ"))
-    with_tracks(obj, [(1, 80), (1, 60), (10, 70)] if solo else [(1, 80)])
+    animated.with_tracks(obj, [(1, 80), (1, 60), (10, 70)] if solo else [(1, 80)])
     old = animate(obj, ["a", "b"], [15, 50, 60], seed=9)
     animation = obj.animation_data
     animation.action_blend_type, animation.action_influence = blend, influence
@@ -197,7 +182,7 @@ def test_bake_over_an_action_on_top_of_tracks(blend, influence, extrapolation, s
 
 def test_tweak_mode_is_refused():
     obj = animated.rig(["a"])
-    with_tracks(obj, [(1, 80)])
+    animated.with_tracks(obj, [(1, 80)])
     animation = obj.animation_data
     animation.nla_tracks.active = animation.nla_tracks[0]
     animation.nla_tracks[0].select = animation.nla_tracks[0].strips[0].select = True

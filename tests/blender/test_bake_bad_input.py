@@ -26,9 +26,10 @@ def _second_rig(obj):
     bpy.context.view_layer.objects.active = obj
 
 
-def _drive(obj):
-    for curve in obj.pose.bones["head"].driver_add("rotation_quaternion"):
-        curve.driver.expression = "1.0" if curve.array_index == 0 else "0.0"
+def _drive(obj, axes: int = 3):
+    obj.pose.bones["head"].rotation_mode = "XYZ"
+    for axis in range(axes):
+        obj.pose.bones["head"].driver_add("rotation_euler", axis).driver.expression = "0.1 * frame"
 
 
 def _hide(obj):
@@ -86,6 +87,7 @@ BAD = {
     "locked root": (_lock("hips", "location"), "The controls 'hips' cannot be moved"),
     "two rigs on one mesh": (_second_rig, "'Skin' is deformed by 'Chain' too"),
     "driven": (_drive, "The rotation of 'head' is driven"),
+    "one driven axis": (lambda obj: _drive(obj, 1), ""),
     "hidden": (_hide, "Hidden controls have keys: show 'Hidden'"),
     "missing": (_missing, "The bone 'head' is gone that 'Copy Transforms' of 'DEF-head' follows"),
     "without w": (_without_w, ""),
@@ -123,7 +125,6 @@ def test_the_rest_is_baked_and_what_is_wrong_is_named(fresh_scene, kind, capfd):
 @pytest.mark.parametrize(
     "choice, said",
     (
-        ({"destination": "CURRENT", "to": "DEFORM"}, "has no action to bake into"),
         ({"destination": "CURRENT", "to": "CONTROLS"}, "has no action to bake into"),
         ({"frame_start": 3, "frame_end": 3}, "3 to 3 has no frame"),
         ({"root_motion": "ROOT", "to": "CONTROLS"}, "no bone to carry"),

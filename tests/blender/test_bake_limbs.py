@@ -18,8 +18,8 @@ LAST = 10
 ENDS = ("hand.L", "hand.R", "foot.L", "foot.R")
 
 
-def _shot(scene, make, weight: float = 1.0, by_fk: bool = False, **options):
-    """A rig with limbs that reach or are turned, and a ragdoll on its deforming bones, simulated; its bodies."""
+def _shot(scene, make, weight: float = 1.0, by_fk: bool = False, without=(), **options):
+    """A rig with limbs that reach or are turned, and a ragdoll on its deforming bones, simulated; those bones."""
     obj = make(scene, **options)
     rng, prefix = np.random.default_rng(3), "DEF-" if "DEF-hips" in obj.data.bones else ""
     frames = (1, LAST // 2, LAST)
@@ -42,9 +42,10 @@ def _shot(scene, make, weight: float = 1.0, by_fk: bool = False, **options):
     rigs.set_range(scene, 1, LAST)
     bodies = [f"{prefix}{name}" for name in control_rigs.BENT]
     rigs.set_weights(obj, weight)
-    build.build(obj, scene, np.array([bone.name in bodies for bone in obj.data.bones]))
+    built = {name for name in bodies if name.removeprefix(prefix) not in without}
+    build.build(obj, scene, np.array([bone.name in built for bone in obj.data.bones]))
     bpy.ops.active_ragdoll.simulate()
-    return obj, [part.bone for part in obj.active_ragdoll.parts]
+    return obj, bodies
 
 
 def _apart(scene, obj, names, before) -> tuple:
@@ -83,16 +84,19 @@ def test_ends_are_exact_and_the_middle_joints_where_they_were(fresh_scene, kind)
     assert [bone.ik_stretch for bone in obj.pose.bones] == stretch
 
 
-def test_a_switch_is_held_over_the_range_and_goes_back(fresh_scene):
-    obj, names = _shot(fresh_scene, control_rigs.layered)
+@pytest.mark.parametrize("without", ((), ENDS))  # which have no bodies then and are shown as before too
+def test_a_switch_is_held_over_the_range_and_goes_back(fresh_scene, without):
+    obj, names = _shot(fresh_scene, control_rigs.layered, without=without)
     before, path = places(fresh_scene, obj, names, LAST), 'pose.bones["hips"]["ik_hand.L"]'
     for limbs, value, control in (("FK", 0.0, "forearm.L"), ("AS_KEYED", 1.0, "IK-hand.L")):
         bpy.ops.active_ragdoll.bake(to="CONTROLS", limbs=limbs)
-        assert bake.controls_of(obj)["DEF-forearm.L"]["control"] == control
+        found = [bake.controls_of(obj)[f"DEF-{name}.L"]["control"] for name in ("forearm", "hand")]
+        assert found == [control, control.replace("forearm", "hand")]
         switch = {curve.data_path: curve for curve in rigs.curves_of(obj.active_ragdoll.baked_action)}[path]
         keys = [(key.co[0], key.co[1], key.interpolation) for key in switch.keyframe_points]
         assert keys == [(1.0, value, "CONSTANT"), (LAST, value, "CONSTANT")]
-        assert _apart(fresh_scene, obj, names, before)[0].max() < (2e-3 if limbs == "FK" else 1e-4)
+        off, _middle, turned = _apart(fresh_scene, obj, names, before)
+        assert off.max() < (2e-3 if limbs == "FK" else 1e-4) and turned.max() < 0.2
         bpy.ops.active_ragdoll.revert_bake()
         assert obj.pose.bones["hips"]["ik_hand.L"] == 1.0
 

@@ -90,3 +90,13 @@ def test_a_range_becomes_a_seamless_cycle(fresh_scene):
     assert curves(obj.animation_data.action, obj) == held and not obj.animation_data.nla_tracks
     first = np.array(rigs.step(fresh_scene, [1], lambda: rigs.pose(obj))[0])
     assert np.abs(first - poses[0]).max() > 0.01
+
+
+@pytest.mark.parametrize("to, near, said", (("DEFORM", 1e-4, ""), ("CONTROLS", 2e-3, "no cycle stay as they are: 'f")))
+def test_a_cycle_closes_where_what_carries_it_does_not(scene, to, near, said, capfd):
+    obj = _walking(scene, to)
+    rigs.key(obj.pose.bones["root"], "rotation_quaternion", {1: (1.0, 0.0, 0.0, 0.0), LAST: (0.9, 0.0, 0.3, 0.0)})
+    bpy.ops.active_ragdoll.bake(to=to, loop=True, loop_frames=4)
+    assert said in capfd.readouterr().out
+    poses = places(scene, obj, [part.bone for part in obj.active_ragdoll.parts], LAST)
+    np.testing.assert_allclose(poses[-1], poses[0], atol=near)

@@ -136,9 +136,7 @@ def test_spreading(human):
     rigs.select(human, "head")
     OPS.spread_weights(mode="UP", value=0.0, reach=2.0)
     assert _weights(human)["head"] == 0.0 and _weights(human)["spine"] == pytest.approx(0.125)
-    rigs.select(human, "arm.L", "arm.R")
-    with pytest.raises(RuntimeError, match="not on one chain"):
-        OPS.spread_weights(mode="CHAIN")
-    rigs.select(human, "arm.L")
-    with pytest.raises(RuntimeError, match="two ends"):
-        OPS.spread_weights(mode="CHAIN")
+    for bones, words in ((("arm.L", "arm.R"), "not on one chain"), (("arm.L",), "two ends")):
+        rigs.select(human, *bones)
+        with pytest.raises(RuntimeError, match=words):
+            OPS.spread_weights(mode="CHAIN")

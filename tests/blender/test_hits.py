@@ -89,12 +89,15 @@ def test_a_hit_loosens_and_the_weights_come_back(fresh_scene):
     obj = rigs.human(scene)
     build.build(obj, scene)
     add(obj, "arm.L", 10, (0.0, 30.0, 0.0))
+    add(obj, "shin.L", 20, (0.0, 0.0, 0.0), hurts=1.0)
     weights = np.array(rigs.play(scene, 1, 60, lambda: STATE.runs[scene.name].weights()[0].copy()))
     assert np.all(weights[9] == 1.0)  # at its own frame
     arm, forearm, spine, foot = weights[10:, rigs.rows(obj, ("arm.L", "forearm.L", "spine", "foot.R"))].T
     assert arm[0] < forearm[0] < spine[0] < foot[0] < 1.0
     assert arm[0] < 0.6
     assert np.all(np.diff(arm) >= 0.0) and arm[-1] == 1.0
+    hurt = weights[20:, rigs.rows(obj, ("thigh.L", "shin.L", "foot.L"))] / weights[20:, rigs.rows(obj, ("foot.R",))]
+    assert hurt[0].max() < 0.01 and hurt[11] == pytest.approx(0.5) and np.all(hurt[23:] == 1.0)
 
 
 @pytest.mark.parametrize("broken", ("hit", "run", "removed"))

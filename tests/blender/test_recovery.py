@@ -12,6 +12,7 @@ from active_ragdoll.core.blender.run import records, simulate, write
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import effects
 from active_ragdoll.core.errors import RagdollError
+from active_ragdoll.core.motion.get_up import plan
 from own_characters import or_own
 
 pytestmark = pytest.mark.blender_version
@@ -170,16 +171,40 @@ def test_tone_calms_the_joints_and_reflexes_put_the_arms_before_the_head(name):
     assert awake.head_speed() < rag.head_speed()
 
 
-def test_an_injured_arm_hangs(fresh_scene):
+@pytest.mark.parametrize("hit", (False, True))
+def test_an_injured_arm_hangs(fresh_scene, hit):
     """Without weight nothing but muscles lowers an arm from T-pose: the one whose tone is taken away stays behind."""
     obj = human(fresh_scene, 24, 0.6, 4, rigs.human)
     fresh_scene.gravity = (0.0, 0.0, 0.0)
     for bone in ("arm.L", "forearm.L"):
-        obj.pose.bones[bone].active_ragdoll.tone = 0.0
+        obj.pose.bones[bone].active_ragdoll.tone = float(hit)
+    if hit:
+        effects.add_hit(obj, fresh_scene, "forearm.L", 3, (0.0, 0.0, 1e-3))
+        obj.active_ragdoll.hits[0].hurts = 5.0
     start, *_others, end = played(fresh_scene, obj, 24)[3:]
     spine, left, right = rigs.rows(obj, ("spine", "arm.L", "arm.R"))
     hurt, sound = rigs.angles(*(np.linalg.inv(pose[spine]) @ pose[[left, right]] for pose in (start, end)))
     assert sound > 45.0 and hurt < 0.5 * sound
+
+
+def test_a_leg_that_hurts_gives_way():
+    rig = rigs.load("own mixamo")
+    knock_outs.prepare(rig.scene, rig.obj, rig.first, rig.first + 28, {-1000: "LIMP"})
+    effects.add_hit(rig.obj, rig.scene, "mixamorig:LeftLeg", rig.first + 4, (0.0, 0.0, 1e-3))
+    rig.obj.active_ragdoll.hits[0].hurts = 1.5
+    assert "LIMP" in knock_outs.run(rig.scene, rig.obj)[2].values()  # as soon as it has to bear
+
+
+def test_a_hand_that_hurts_is_not_laid_on_the_floor_to_get_up(monkeypatch):
+    rig, found, made = rigs.load("own mixamo"), [], plan.plan
+    knock_outs.prepare(rig.scene, rig.obj, rig.first, rig.first + 80, rest_time=0.2, get_up="AUTOMATIC")
+    effects.add_hit(rig.obj, rig.scene, "mixamorig:LeftForeArm", rig.first + 4, (0.0, 0.0, 1e-3))
+    rig.obj.active_ragdoll.hits[0].hurts = 60.0
+    monkeypatch.setattr(
+        plan, "plan", lambda *given, **more: (found.append(more["manner"].held), made(*given, **more))[1]
+    )
+    knock_outs.run(rig.scene, rig.obj)
+    assert found == [(2,)]  # the left one
 
 
 def test_set_up_gives_tone_and_motors_and_files_of_before_fall_as_rags(fresh_scene):

@@ -30,17 +30,15 @@ def test_building_twice_makes_the_same(fresh_scene):
     assert updated.count(fresh_scene) == 1, "which takes the longer the more objects there are"
     second = rigs.plan_of(obj)
     _check(before, obj, fresh_scene)
-    for key in ("bind", "half", "mass"):
-        assert np.array_equal(first[key], second[key]), key
+    assert all(np.array_equal(first[key], second[key]) for key in ("bind", "half", "mass"))
     assert first["limits"] == second["limits"]
     assert all(len(bone.constraints) == bone.active_ragdoll.simulate for bone in obj.pose.bones)
 
 
 def _state(obj, scene) -> dict:
     """Everything of a file that a build and its removal have to leave alone."""
-    layer = bpy.context.view_layer
-    rigid_world = scene.rigidbody_world
-    state = {
+    layer, rigid_world = bpy.context.view_layer, scene.rigidbody_world
+    return {
         "counts": rigs.counts(),
         "names": sorted(o.name for o in bpy.data.objects),
         "selected": sorted(o.name for o in layer.objects if o.select_get()),
@@ -54,17 +52,15 @@ def _state(obj, scene) -> dict:
         "collections": sorted(c.name for c in scene.collection.children_recursive),
         "frame": (scene.frame_current, scene.frame_start, scene.frame_end),
         "users": {a.name: a.users for a in bpy.data.actions},
-        "world": None,
-    }
-    if rigid_world is not None:
-        state["world"] = {
+        "world": rigid_world
+        and {
             "range": (rigid_world.point_cache.frame_start, rigid_world.point_cache.frame_end),
             "settings": (rigid_world.substeps_per_frame, rigid_world.solver_iterations, rigid_world.time_scale),
-            "bodies": sorted(o.name for o in rigid_world.collection.all_objects) if rigid_world.collection else None,
+            "bodies": rigid_world.collection and sorted(o.name for o in rigid_world.collection.all_objects),
             "constraints": rigid_world.constraints and sorted(o.name for o in rigid_world.constraints.all_objects),
             "layers": {o.name: list(o.rigid_body.collision_collections) for o in scene.objects if o.rigid_body},
-        }
-    return state
+        },
+    }
 
 
 def _check(before: dict, obj, scene) -> None:
@@ -95,8 +91,7 @@ def test_remove_restores_everything(scene, mode, ran):
     remove.remove(obj)
     _check(before, obj, scene)
     assert scene.rigidbody_world is None and len(own.hits) == len(own.attachments) == 1
-    assert not obj.active_ragdoll.is_ragdoll and not len(obj.active_ragdoll.parts)
-    assert obj.active_ragdoll.state == "NONE"
+    assert not own.is_ragdoll and not len(own.parts) and own.state == "NONE"
 
 
 def test_remove_keeps_the_users_world_and_its_range(scene):

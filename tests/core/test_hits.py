@@ -88,11 +88,7 @@ def test_explosions_push_away_and_fade(radius, falloff, origin):
     distance = np.linalg.norm(way, axis=1)
     size = np.where(distance < radius, 5.0 * np.maximum(1.0 - distance / radius, 0.0) ** falloff, 0.0)
     assert found.momentum == pytest.approx(way / distance[:, None] * size[:, None], abs=1e-9)
-
-
-def test_an_explosion_in_a_body_throws_it_up():
-    body = bodies()
-    blast = Explosion(3.0, tuple(body.centers[0]), 2.0, 5.0, 0.0)
+    blast = Explosion(3.0, tuple(body.centers[0]), 2.0, 5.0, 0.0)  # in a body: it goes up
     assert gained(blast, body, 3 / 24, 4 / 24).momentum[0] == pytest.approx([0.0, 0.0, 5.0])
 
 
@@ -104,6 +100,7 @@ BAD = (
     ({"direction": (np.nan, 0.0, 0.0)}, "'Hip'.*direction"),
     ({"point": (0.0, np.inf, 0.0)}, "'Hip'.*point"),
     ({"duration": -1.0}, "'Hip'.*duration"),
+    ({"hurts": -1.0}, "'Hip'.*hurts"),
 )
 
 
@@ -151,6 +148,16 @@ def test_without_gravity_the_earths_counts_and_without_a_size_nothing():
         _ = bodies(size=0.0).fastest
 
 
+def test_where_it_hurts_the_limb_has_no_strength_until_that_comes_back():
+    roles = ["PELVIS", "SPINE", "CLAVICLE", "UPPER_ARM", "HELPER", "HAND", "GENERIC", "THIGH", "FOOT", "GENERIC"]
+    parents = np.array([-1, 0, 1, 2, 3, 3, 5, 0, 7, -1])
+    for row, limb in ((3, range(2, 7)), (5, range(2, 7)), (8, (7, 8)), (1, (1,)), (9, (9,))):
+        assert np.flatnonzero(hits.limb_of(row, roles, parents)).tolist() == [*limb]
+    course = [hits.strength_left(2.0, since) for since in np.linspace(0.0, 2.0, 41)]
+    assert course[0] == course[-1] == hits.strength_left(0.0, 1.0) == 1.0  # also at its own frame
+    assert course[1] < 1e-3 and course[20] == 0.5 and np.all(np.diff(course[1:]) >= 0.0)
+
+
 def test_bad_loosening_is_refused():
     for change in ({"regain": np.nan}, {"sensitivity": -1.0}, {"parents": 1.5}, {"others": np.nan}):
         refuses(next(iter(change)), hits.checked_loosening, replace(Loosening(), **change))
@@ -189,10 +196,8 @@ def test_nearest_goes_by_the_surface_and_inside_by_the_middle():
     matrices = np.tile(np.eye(4), (3, 1, 1))
     matrices[:, 0, 3] = (0.0, 1.0, 1.1)
     halves = np.array([(0.1, 0.1, 0.1), (0.4, 0.1, 0.1), (0.2, 0.2, 0.2)])
-    assert hits.nearest_box((0.15, 0.0, 0.0), matrices, halves) == 0
-    assert hits.nearest_box((0.55, 0.0, 0.0), matrices, halves) == 1
-    assert hits.nearest_box((1.1, 0.0, 0.0), matrices, halves) == 2
-    assert hits.nearest_box((1.1, 0.0, 5.0), matrices, halves) == 2
+    for x, z, row in ((0.15, 0.0, 0), (0.55, 0.0, 1), (1.1, 0.0, 2), (1.1, 5.0, 2)):
+        assert hits.nearest_box((x, 0.0, z), matrices, halves) == row
 
 
 def test_a_hit_is_what_neither_gravity_nor_the_animation_explains():

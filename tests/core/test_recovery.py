@@ -53,35 +53,31 @@ def test_a_knock_out_takes_its_course():
     active = run(Settings(switch_off=False))
     assert phases(active) == [ACTIVE, LIMP, SETTLING, RECOVERING, ACTIVE]
     assert all(state.physics_blend == 1.0 for state in active)
+    hurting = run(Settings(), motion=lambda *now: replace(knocked_out(*now), hurts=True))
+    assert phases(hurting)[-2:] == [RECOVERING, ACTIVE]  # what shows that is the simulation
 
 
 def test_a_switched_off_character_wakes_with_the_next_hit():
-    def weak(time, fps, _scale):
-        return replace(STILL, impulse=5.0 if abs(time - 1.0) < 0.25 / fps else 0.0)
-
-    walked = run(Settings(starts=ANIMATED), motion=weak)
+    weak = replace(STILL, impulse=5.0)
+    walked = run(Settings(starts=ANIMATED), motion=lambda time, *_: weak if abs(time - 1.0) < 0.01 else STILL)
     assert phases(walked) == [ANIMATED, ACTIVE, BLENDING, ANIMATED]
     assert walked[24].physics_blend == 1.0 and walked[24].weight == 1.0
     assert phases(run(Settings(starts=ANIMATED))) == [ANIMATED, LIMP, SETTLING, RECOVERING, BLENDING, ANIMATED]
 
 
 def test_moving_again_starts_the_clock_of_rest_anew():
-    def restless(time, fps, scale):
-        return FALLING if 2.5 < time <= 2.6 else knocked_out(time, fps, scale)
-
-    walked = run(Settings(), motion=restless)
+    walked = run(Settings(), motion=lambda time, *more: FALLING if 2.5 < time <= 2.6 else knocked_out(time, *more))
     assert phases(walked)[:5] == [ACTIVE, LIMP, SETTLING, LIMP, SETTLING]
     first = next(i for i, state in enumerate(walked) if state.phase == RECOVERING)
     assert first == pytest.approx(24 * 3.6, abs=1.6)
 
 
 def test_the_distance_knocks_out_who_was_near_before():
-    def carried_off(time, _fps, _scale):
-        return replace(STILL, distance=0.0 if time < 1.0 else 1.5)
-
+    far = replace(STILL, distance=1.5)
+    carried_off = lambda time, *_: STILL if time < 1.0 else far  # noqa: E731
     assert LIMP in phases(run(Settings(), motion=carried_off))
     assert phases(run(Settings(knock_out_distance=0.0), motion=carried_off)) == [ACTIVE]
-    assert phases(run(Settings(), motion=lambda *_: replace(STILL, distance=1.5))) == [ACTIVE]
+    assert phases(run(Settings(), motion=lambda *_: far)) == [ACTIVE]
     # Nor does it, once he has got up far from his animation.
     assert phases(run(Settings(switch_off=False), seconds=12.0, motion=carried_off))[-1] == ACTIVE
 

@@ -9,13 +9,14 @@ import numpy as np
 
 from ... import keyframes
 from ...errors import RagdollError, named
+from ...skeleton import path_to_root
 from ..physics import source
 from ..rig import armature, rig_graph, skinning
 from ..rig.action_channels import curves_of, playing, rotation_property
 from ..runtime import STATE
 from ..stack import pose_stack
 from . import action_keys, actions, controls, travel
-from .recording import NEAR, Recorder, checked_range, closed, differ, shown_pose
+from .recording import NEAR, NEARLY_PARALLEL, Recorder, checked_range, closed, differ, shown_pose
 
 ALL, SIMULATED, SELECTED = "ALL", "SIMULATED", "SELECTED"
 RANGE, ACTIVE = "RANGE", "ACTIVE"
@@ -96,8 +97,10 @@ def _carry(obj, recorder, names: list, choice: Choice, carried) -> Iterator[int]
     owners = {} if carried is None else {carried.bones[body]: name for body, name in carried.control_of.items()}
     root = travel.root_of(obj, choice.root_motion, owners)
     besides, properties = travel.carry(recorder, choice.root_motion, root)
+    names = list(dict.fromkeys([*names, *besides]) if carried is None else [*carried.bones, *filter(None, [root])])
+    if choice.loop:
+        _close(recorder, names, choice.loop)
     if carried is None:
-        names = list(dict.fromkeys([*names, *besides]))
         return names, names, properties
     yield from recorder.solve(carried, root)
     curves = [c for action, slot, _strip in playing(obj) for c in curves_of(action, slot)]
@@ -145,6 +148,7 @@ def pose_bones(obj, scene, to: str = AUTO) -> list[str]:
             setattr(bone, prop, value)
             if keying:
                 bone.keyframe_insert(prop)
+    source.carry_edits(obj)  # or else a baked cache would be shown on top of the pose
     return names
 
 
@@ -197,20 +201,40 @@ def _names(obj, bones: str) -> list[str]:
 
 def _acting(obj, scene, recorder: Recorder) -> slice:
     """Of the recorded frames those from the first to the last in which the motion is not that of the animation."""
-    rows = [obj.data.bones.find(name) for name in _names(obj, ALL)]
+    names = _names(obj, ALL)
+    rows = [obj.data.bones.find(name) for name in names]
     near = NEAR * obj.active_ragdoll.height / max(obj.active_ragdoll.built_scale, 1e-12)
+    lengths = np.array([obj.data.bones[row].length for row in rows])
     hidden = scene.active_ragdoll.source
     off = []
     with STATE.occupied():
         for frame, shown in zip(recorder.numbers, recorder.poses, strict=True):
             hidden.frame_set(frame)
-            plain = armature.pose_matrices(source.evaluated(obj))[rows]
-            off.append(differ(plain, shown[rows], near))
+            plain = armature.pose_matrices(source.evaluated(obj))
+            pulls = _stretched(obj, plain, names)
+            off.append(differ(plain[rows], shown[rows], near + pulls, NEARLY_PARALLEL + pulls / lengths))
         hidden.frame_set(scene.frame_current)
     if not any(off):
         text = f"The motion of '{obj.name}' is that of its animation in all frames: there is nothing to bake"
         raise RagdollError(text)
     return slice(off.index(True), len(off) - off[::-1].index(True))
+
+
+def _stretched(obj, plain: np.ndarray, names: list) -> np.ndarray:
+    """By how much poses [n, 4, 4] of an animation have bones, or those that follow them, off where joints hold bodies.
+
+    Joints keep lengths: where a rig stretches a limb, bodies that follow it exactly are elsewhere by that.
+    """
+    parts, rows, off = obj.active_ragdoll.parts, obj.data.bones.find, {"": 0.0}
+    built = {part.bone: part.bind @ np.linalg.inv(part.offset) for part in parts}
+    for part in sorted(parts, key=lambda part: part.depth):
+        off[part.bone] = off[part.parent]
+        if part.parent:
+            was = np.linalg.solve(built[part.parent], built[part.bone][:, 3])[:3] / obj.active_ragdoll.built_scale
+            now = np.linalg.solve(armature.rigid(plain[rows(part.parent)]), plain[rows(part.bone), :, 3])[:3]
+            off[part.bone] += np.linalg.norm(now - was)
+    pulls = off | {part.parent: off[part.bone] for part in sorted(parts, key=lambda part: off[part.bone])}
+    return np.array([pulls.get(name, max(off.values())) for name in names])
 
 
 def _carrying(obj, names: list[str], choice: Choice, frame: int) -> controls.Controls | None:
@@ -236,15 +260,37 @@ def _is_led(obj) -> bool:
 
 
 def _controls(obj, names: list[str], limbs=controls.FK, exact: bool = False, frame: int = 1) -> controls.Controls:
-    """What carries the bones of those names that have bodies; of a motion stack alone, all of them."""
+    """What carries the bones of those names that have bodies, and the ends of limbs; of a motion stack alone, all."""
     simulated = [part.bone for part in obj.active_ragdoll.parts if part.bone in names] or names
-    above = [[bone.name for bone in obj.data.bones[name].parent_recursive] for name in simulated]
-    joints = {part.bone: part.parent for part in obj.active_ragdoll.parts}
-    parents = [next((p for p in (joints.get(name), *up) if p in simulated), None) for name, up in zip(simulated, above)]
-    rows = [-1 if p is None else simulated.index(p) for p in parents]
+    simulated = [*simulated, *rig_graph.switched_with(obj, simulated)]
     _check_constraints(obj)
     with STATE.occupied():
-        return controls.Controls(obj, simulated, rows, limbs, exact, frame)
+        return controls.Controls(obj, simulated, _parents(obj, simulated), limbs, exact, frame)
+
+
+def _parents(obj, names: list[str]) -> list[int]:
+    """Places among bones of those that they are joined to, or hang on; -1 where none of them is."""
+    above = [[bone.name for bone in obj.data.bones[name].parent_recursive] for name in names]
+    joints = {part.bone: part.parent for part in obj.active_ragdoll.parts}
+    parents = [next((p for p in (joints.get(name), *up) if p in names), None) for name, up in zip(names, above)]
+    return [-1 if p is None else names.index(p) for p in parents]
+
+
+def _close(recorder: Recorder, names: list[str], frames: int) -> None:
+    """Let bones go round, relative to each other, and tell which have keys of their own that do not."""
+    obj, poses, parents = recorder.obj, np.array(recorder.poses), _parents(recorder.obj, names)
+    rows = [obj.data.bones.find(name) for name in names]
+    whole = np.concatenate([poses[:, rows], np.tile(np.eye(4), (len(poses), 1, 1, 1))], axis=1)
+    local = closed(np.linalg.solve(whole[:, parents], whole[:, :-1]), frames)
+    for i in sorted(range(len(rows)), key=lambda i: len(path_to_root(parents, i))):
+        whole[:, i] = whole[:, parents[i]] @ local[:, i]
+    poses[:, rows] = whole[:, :-1]
+    recorder.poses, ends = list(poses), (recorder.numbers[0], recorder.numbers[-1])
+    curves = [c for action, slot, _strip in playing(obj) for c in curves_of(action, slot)]
+    apart = [c.data_path for c in curves if not np.isclose(*map(c.evaluate, ends), atol=1e-5)]
+    others = {bone for path in apart for bone in rig_graph.bones_in(path) if bone in obj.data.bones}
+    if others := others - rig_graph.leading(rig_graph.sources(obj), names).keys():
+        STATE.warn(obj.name, f"Keys that are not baked and no cycle stay as they are: {named(sorted(others))}")
 
 
 def _tell_of_others(obj) -> None:
@@ -282,8 +328,6 @@ def _write(obj, recorder, names: list, keyed: list, choice: Choice, carried, pro
         found["controls"] = _carried(carried, np.array(recorder.off), settings.height)
         properties |= carried.switches | carried.held
         placed = np.array([carried.keyed.get(name, True) for name in keyed])
-    if choice.loop:
-        basis = closed(basis, choice.loop)
     poses = replace(action_keys.Poses.from_matrix_basis(keyed, recorder.numbers, basis), placed=placed)
     tolerance = None
     if settings.key_tolerance > 0.0:

@@ -6,10 +6,11 @@ at least, does not turn the bone before it, and has its pivot next to the bone's
 its own. Twist is often shared by others, so no owner has to give it. Further controls help where they move bodies as
 no owner can.
 
-The owners' rotations, and the places of those that carry roots, are found by damped Gauss-Newton steps from the frame
-before: the responses measured at rest are turned with the control, places follow along the chain of bodies, and a step
-counts only if what Blender then evaluates is nearer (Levenberg 1944). What each step does corrects the responses for
-the next (Broyden 1965). What a shift bends is bent about axes that go with the bone, not with the control.
+The owners' rotations, and the places of those that carry roots or what hangs elsewhere in the rig, are found by
+damped Gauss-Newton steps from the frame before: the responses measured at rest are turned with the control, places
+follow along the chain of bodies, and a step counts only if what Blender then evaluates is nearer (Levenberg 1944).
+What each step does corrects the responses for the next (Broyden 1965). What a shift bends is bent about axes that go
+with the bone, not with the control.
 """
 
 from dataclasses import dataclass, replace
@@ -84,8 +85,8 @@ class Controls:
         self.all = obj.data.bones  # whose rows are meant: the copy has fewer
         self.shaped = {bone.name for bone in obj.pose.bones if bone.custom_shape}
         self.rows = [self.all.find(name) for name in bones]
-        ways = [path_to_root(parents, body) for body in range(len(bones))]
-        self._paths_to = np.array([[float(other in way) for other in range(len(bones))] for way in ways])
+        self.bodiless = ~np.isin(bones, [part.bone for part in obj.active_ragdoll.parts] or bones)
+        self._paths_to = np.array([np.isin(range(len(bones)), path_to_root(parents, i)) for i in range(len(bones))])
         try:
             self.leading = partial(rig_graph.leading, rig_graph.sources(self.copy))
             self._prune([*bones, *self._near_ends()])
@@ -184,14 +185,14 @@ class Controls:
         self.owners = [owner for owner in self._owners() if owner.name not in theirs and not led[owner.body]]
         self.owners += self._tweaks(theirs)
         self._weigh()
-        self.owners = self._placed(self.owners)
+        turned = [owner.body for owner in self.owners if owner.unit == 0.0]
+        self._place([body for body, above in enumerate(self.parents) if above not in turned])
         self.control_of = {owner.body: owner.name for owner in self.owners}
         self.owners += self._helpers(theirs)
+        self._place(self._drifting())
         for limb in self.limbs.found:
-            for row, name in ((limb.upper, limb.pole or limb.swivel or limb.end), (limb.lower, limb.end)):
-                self.control_of[self.rows.index(row)] = name
-            if limb.last in self.rows:
-                self.control_of[self.rows.index(limb.last)] = limb.carrier
+            led = {limb.upper: limb.pole or limb.swivel or limb.end, limb.lower: limb.end, limb.last: limb.carrier}
+            self.control_of |= {self.rows.index(row): name for row, name in led.items() if row in self.rows}
         self._group()
         if kept is not None:
             animation.action, animation.use_nla = kept
@@ -288,12 +289,11 @@ class Controls:
         rest, found, waiting = self._rest[self.rows], {}, dict(tries)
         while waiting:
             some, taken = [], np.zeros(len(rest), dtype=bool)
-            for name in waiting:
+            for name in list(waiting):
                 if not (taken & self._reach[name]).any():
                     some.append(name)
                     taken |= self._reach[name]
-            for name in some:
-                self.copy.pose.bones[name].matrix_basis = waiting.pop(name)
+                    self.copy.pose.bones[name].matrix_basis = waiting.pop(name)
             now = self.shown()[self.rows]
             moved = np.array([turns_between(now, rest), now[:, :3, 3] - rest[:, :3, 3]])
             for name in some:
@@ -345,19 +345,23 @@ class Controls:
         owners, self._rest, self._turned, self._effects = self._known[position]
         return owners
 
-    def _placed(self, owners: list) -> list[Owner]:
-        """Owners, with their shifts if they carry roots or what hangs on a body that nothing turns."""
-        turned, result = {owner.body for owner in owners if owner.share(0) >= FULLY}, []
-        for owner in owners:
-            above = self.parents[owner.body]
-            if owner.unit == 0.0 and above not in turned:
-                unit = self.height if above < 0 else self.all[self.rows[above]].length
-                placed = self._shifted(owner, unit)
-                places = self._jacobian(self._rest, [placed])[6 * owner.body + 3 :][:3, 3:] * (self.height / unit)
-                if np.linalg.svd(places, compute_uv=False)[2] >= FULLY * PLACE_WEIGHT:
-                    owner = placed
-            result.append(owner)
-        return result
+    def _place(self, bodies: list) -> None:
+        """Let owners of some bodies be shifted too, where that gives all places of the body."""
+        for i, owner in enumerate(self.owners):
+            if owner.body in bodies and owner.unit == 0.0:
+                above, placed = self.parents[owner.body], self._shifted(owner, self.height)
+                if above >= 0 and np.abs(placed.turns[:, :, 1]).max() > STAYS:  # it bends as tweaks do
+                    placed = self._shifted(owner, self.all[self.rows[above]].length)
+                places = self._jacobian(self._rest, [placed])[6 * owner.body + 3 :][:3, 3:] * self.height
+                if np.linalg.svd(places, compute_uv=False)[2] >= FULLY * PLACE_WEIGHT * placed.unit:
+                    self.owners[i] = placed
+
+    def _drifting(self) -> list:
+        """Bodies with one control, whose heads the turns of others' shift otherwise than their parents do."""
+        shifts = np.array([np.linalg.norm(owner.arms[:, :, 0], axis=(1, 2)) for owner in self.owners])
+        bodies = [owner.body for owner in self.owners]
+        shifts[range(len(bodies)), bodies] = 0.0
+        return [b for b in np.flatnonzero(shifts.max(axis=0) > NEAR * self.height) if bodies.count(b) == 1]
 
     def _tweaks(self, taken: set) -> list[Owner]:
         """Controls next to the heads of bodies that nothing turns: their shifts bend the limb there."""
@@ -432,9 +436,8 @@ class Controls:
 
     def _unmeasured(self, name: str, body: int) -> Owner:
         """An owner that does nothing."""
-        row, parent = self.all.find(name), self.all[name].parent
-        above = self.all.find(parent.name) if parent else -1
-        return Owner(name, row, above, body, *np.zeros((2, len(self.rows), 3, 2, 3)))
+        parent, zeros = self.all[name].parent, np.zeros((2, len(self.rows), 3, 2, 3))
+        return Owner(name, self.all.find(name), self.all.find(parent.name) if parent else -1, body, *zeros)
 
     def _shifted(self, owner: Owner, unit: float) -> Owner:
         """An owner with its responses to shifts as well, in some unit; itself where it cannot be shifted."""
@@ -503,10 +506,9 @@ class Controls:
                         bone.matrix_basis = matrix
             if i == 0 and self.limbs.found:
                 poses = self.limbs.solve(poses, wanted)
-        bodies = poses[self.rows]
-        turns = np.linalg.norm(turns_between(wanted[self.rows], bodies), axis=1)
-        off = np.stack([turns, np.linalg.norm(wanted[self.rows, :3, 3] - bodies[:, :3, 3], axis=1)], axis=1)
-        return np.array([bone.matrix_basis for bone in bones]), off
+        turns, places = turns_between(wanted[self.rows], poses[self.rows]), (wanted - poses)[self.rows, :3, 3]
+        posed = self.evaluated().pose.bones  # what is driven has its driver's value, whose place the keys take
+        return np.array([posed[name].matrix_basis for name in self.keyed]), np.linalg.norm([turns, places], axis=2).T
 
     def _settle(self, bones: list, wanted: np.ndarray, ways: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, float]:
         """Bring rows [m, 6] of bodies to wanted ones [m] by ways of owners [k, 6]; the poses then, their error."""
@@ -547,8 +549,8 @@ class Controls:
 
     def _placing(self) -> np.ndarray:
         """What the places of bodies count [m, 1]: most where limbs begin whose ends inverse kinematics holds."""
-        begins = np.isin(self.rows, [limb.upper for limb in self.limbs.found])
-        return np.where(self.reversed, LET_GO, np.where(begins, BEGINS, 1.0))[:, None] * (PLACE_WEIGHT / self.height)
+        weights = np.where(np.isin(self.rows, [limb.upper for limb in self.limbs.found]), BEGINS, 1.0)
+        return np.where(self.reversed | self.bodiless, LET_GO, weights)[:, None] * (PLACE_WEIGHT / self.height)
 
     def _weights_in(self, poses: np.ndarray) -> np.ndarray:
         """What turns of bodies count about the axes of the armature [m, 3, 3]."""

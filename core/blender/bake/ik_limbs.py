@@ -66,7 +66,7 @@ class Limbs:
     """
 
     def __init__(self, rig, owned: set) -> None:
-        self.rig, self.bones = rig, rig.all
+        self.rig, self.bones, self.bodies = rig, rig.all, list(np.array(rig.rows)[~rig.bodiless])
         self.rest = rig.shown()
         self.tails = np.array([bone.tail_local for bone in self.bones])
         self.found: list[Limb] = []
@@ -133,7 +133,7 @@ class Limbs:
 
     def _body(self, row: int) -> int | None:
         """The body whose bone begins where a bone of a chain does."""
-        bodies = self.rig.rows
+        bodies = self.bodies
         apart = np.linalg.norm(self.rest[bodies, :3, 3] - self.rest[row, :3, 3], axis=1) / self.rig.height
         apart = apart + 0.5 * NEAR * (1.0 - np.abs(self.rest[bodies, :3, 1] @ self.rest[row, :3, 1]))
         nearest = int(np.argmin(apart))
@@ -144,7 +144,7 @@ class Limbs:
         turn = 0.1
         now = self.rig.trial(self.rig.copy.pose.bones[control], Matrix.Rotation(turn, 4, TURN_AXIS))
         turned = np.linalg.norm(turns_between(now, self.rest), axis=1) / turn
-        bodies = set(self.rig.rows)
+        bodies = set(self.bodies)
         apart = np.linalg.norm(self.rest[:, :3, 3] - joint, axis=1)
         fits = [
             (row not in bodies, float(apart[row]), row)

@@ -64,12 +64,12 @@ def _shown_frames(scene, first, last) -> Iterator[int]:
         yield frame
 
 
-def differ(now: np.ndarray, then: np.ndarray, near: float) -> bool:
-    """Whether any of some poses [n, 4, 4] are further apart than a distance or an angle that nobody sees."""
-    apart = np.linalg.norm(now[:, :3, 3] - then[:, :3, 3], axis=1).max()
+def differ(now: np.ndarray, then: np.ndarray, near, parallel=NEARLY_PARALLEL) -> bool:
+    """Whether any of some poses [n, 4, 4] are further apart than distances or angles [n] that nobody sees."""
+    apart = np.linalg.norm(now[:, :3, 3] - then[:, :3, 3], axis=1)
     # The chord between two axes of a turned bone is its angle, as long as that is small.
-    turned = np.linalg.norm((rigid(now) - rigid(then))[:, :3, :3], axis=1).max()
-    return bool(apart > near or turned > NEARLY_PARALLEL)
+    turned = np.linalg.norm((rigid(now) - rigid(then))[:, :3, :3], axis=1).max(axis=1)
+    return bool(np.any(apart > near) or np.any(turned > parallel))
 
 
 class Recorder:
@@ -220,15 +220,15 @@ def without_shear(matrices: np.ndarray) -> np.ndarray:
     return result
 
 
-def closed(basis: np.ndarray, frames: int) -> np.ndarray:
-    """Basis matrices [f, n, 4, 4] as a cycle: what the last ones lack to the first is spread over the frames before."""
-    location, rotation, scale = keyframes.decompose(basis)
-    share = np.clip(1.0 - np.arange(len(basis))[::-1] / max(frames, 1), 0.0, 1.0)
+def closed(poses: np.ndarray, frames: int) -> np.ndarray:
+    """Poses [f, n, 4, 4] as a cycle: what the last ones lack to the first is spread over the frames before."""
+    location, rotation, scale = keyframes.decompose(poses)
+    share = np.clip(1.0 - np.arange(len(poses))[::-1] / max(frames, 1), 0.0, 1.0)
     share = (share**2 * (3.0 - 2.0 * share))[:, None, None]
     lack = quaternion.multiply(quaternion.conjugate(rotation[-1]), rotation[0])
     turn = quaternion.from_rotation_vector(share * quaternion.to_rotation_vector(lack))
     axes = quaternion.to_matrix(quaternion.multiply(rotation, turn))
-    result = basis.copy()
+    result = poses.copy()
     result[..., :3, :3] = axes * (scale + share * (scale[0] - scale[-1]))[..., None, :]
     result[..., :3, 3] = location + share * (location[0] - location[-1])
-    return result
+    return np.where(share[..., None] > 0.0, result, poses)  # the others may have a shear

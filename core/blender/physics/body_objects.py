@@ -14,7 +14,7 @@ from ...errors import RagdollError
 from ...pose import affine, moved
 from ...ragdoll.bodies import convex, fitting, overlap
 from ...ragdoll.bodies.fitting import BOX, CAPSULE, COMPOUND, CONVEX_HULL, PRIMITIVES, SPHERE, Shape
-from ..rig.armature import rigid, values_of
+from ..rig.armature import array_of, rigid, values_of
 from ..runtime import STATE
 from ..settings import declare
 from ..settings.bone import ActiveRagdollBone
@@ -368,12 +368,13 @@ def _checksum(points) -> str:
 
 def _reshaped(body, pieces, made, height) -> bool:
     """Whether place, size, shape, mesh or pieces of a body are not as built."""
-    shape = body.rigid_body.collision_shape, _checksum(_points(body.data)), _checksum(_placed(pieces))
+    points = _points(body.data)
+    shape = body.rigid_body.collision_shape, _checksum(points), _checksum(_placed(pieces))
     if shape != (made["kind"], made["mesh"], made["pieces"]):
         return True
-    size = float(np.abs(_points(body.data)).max(initial=0.0))
+    size = float(np.abs(points).max(initial=0.0))
     # A turn counts by how far it carries the shape's surface.
-    difference = np.abs(np.array(body.matrix_basis) - made["basis"])
+    difference = np.abs(array_of(body.matrix_basis) - made["basis"])
     return bool(max(difference[:3, 3].max(), difference[:3, :3].max() * size) > MOVED * height)
 
 

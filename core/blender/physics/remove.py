@@ -32,7 +32,7 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
     for other in (live | {obj.active_ragdoll.scene for obj in objects}) - {scene, None}:
         _end_first(other)
     with STATE.writing():
-        shared = {obj for obj in objects if built.is_duplicate(obj)}
+        shared = {obj for obj in built.duplicates().intersection(objects) if obj.active_ragdoll.is_ragdoll}
         for obj in objects:
             if obj not in shared:  # a duplicate's bodies belong to another character, and so do their edits
                 body_objects.collect_edits(obj)
@@ -69,11 +69,11 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
         if scene is not None and scene.rigidbody_world is not None:
             world.halt(scene)
         if scene is not None:
-            interrupt(scene)
+            left = interrupt(scene)
             for obj in (*others, *objects):  # warned of by a run that ends here
                 STATE.warnings.pop(obj.name, None)
             if not keep_world:
-                if not built.ragdolls(scene):
+                if not left:
                     collision.restore_layers(scene)
                     world.restore(scene)
                 drop_source_scenes()
@@ -93,8 +93,11 @@ def _end_first(scene) -> None:
     interrupt(scene)
 
 
-def interrupt(scene) -> None:
-    """End the scene's run, if there is one. Its characters show their animation until the shot begins again."""
+def interrupt(scene) -> list:
+    """End the scene's run, if there is one. Its characters show their animation until the shot begins again.
+
+    Returns the characters that have a ragdoll of their own there.
+    """
     run = STATE.runs.pop(scene.name, None)
     others = built.ragdolls(scene)
     if all(obj.active_ragdoll.muted for obj in others):
@@ -105,6 +108,7 @@ def interrupt(scene) -> None:
         for physics in filter(None, (obj.active_ragdoll.physics_armature for obj in others)):
             physics.update_tag()  # copied again from the original, which shows the animation
         STATE.at_rest.add(scene.name)
+    return others
 
 
 def _unused_sources(objects, scene) -> set:

@@ -89,6 +89,19 @@ def switch_paths(obj, candidates: dict) -> dict:
     return found
 
 
+def switched_with(obj, simulated: list) -> list[str]:
+    """Deforming bones below simulated ones that what switches these leads as well: hands, feet without bodies."""
+    of, bones, found = sources(obj), obj.data.bones, []
+    led = leading(of, simulated)
+    limbs = (names for names in switch_paths(obj, of).values() if len(names) > 1 and names & led.keys())
+    heads = {name: bones[name].head_local for names in limbs for name in names}
+    for bone in (bone for bone in bones if bone.use_deform and bone.name not in simulated):
+        near = {name for name, head in heads.items() if (head - bone.head_local).length < 1e-2 * bone.length}
+        if near & leading(of, [bone.name]).keys() and any(above.name in simulated for above in bone.parent_recursive):
+            found.append(bone.name)
+    return found
+
+
 def _value(obj, path: str):
     try:
         return obj.path_resolve(path)

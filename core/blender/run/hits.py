@@ -13,7 +13,7 @@ import numpy as np
 
 from ... import quaternion
 from ...errors import RagdollError
-from ...pose import affine
+from ...pose import affine, between, moved
 from ...ragdoll import hits as core_hits
 from ...ragdoll.drives import springs
 from ..physics import body_objects, built, world
@@ -25,6 +25,8 @@ from .shot_run import Effect
 from .write import put
 
 SAME_POINT = 1e-6  # of the height
+BEARS = 0.5  # least strength that is left of a limb which bears
+FLAT = 0.02  # of the height: what the animation has so near its lowest point stands
 FARTHEST = 10.0  # greatest distance of a hit's point from its body, in heights of the character
 
 
@@ -48,6 +50,7 @@ class CharacterHits:
         """Read the settings, and make sure that there is a hitter wherever something acts."""
         parts = character.obj.active_ragdoll.parts
         self.character, self.parents = character, built.parents_of(parts)  # rows of the parents, -1 at roots
+        self.roles = [character.obj.pose.bones[part.bone].active_ragdoll.role for part in parts]
         self.inertia = body_objects.own_moments([part.body for part in parts])  # about the bodies' own axes [m, 3]
         self.factors = np.ones(len(parts))  # of its weights [m]
         self.stirred = False  # one is below 1, or a hitter acts
@@ -110,7 +113,7 @@ def _take_hit(own: CharacterHits, entry, number: int, first: int, last: int) -> 
     if strength > 0.0 and np.isfinite(strength):  # else the message names the strength itself
         way = turn @ (impulse / strength) if entry.space == core_hits.LOCAL else impulse / strength
     what = float(entry.frame), entry.bone, strength, tuple(way), tuple(turn @ np.array(entry.point, dtype=float))
-    hit = core_hits.Hit(*what, entry.space, entry.duration, number=number)
+    hit = core_hits.Hit(*what, entry.space, entry.duration, entry.hurts, number=number)
     if entry.space == core_hits.TOWARDS and entry.target is None:
         raise RagdollError(f"{hit.title}: it has no target object to go towards")
     notes = core_hits.checked(hit, names, first, last)
@@ -154,6 +157,7 @@ class Hits(Effect):
         """Make sure that there is an impulse spring wherever a hit acts."""
         self.by_name: dict[str, CharacterHits] = {}
         self._acted = False  # in the last step
+        self.strength = np.ones(len(run.masses))  # what is left of it where hits hurt [m]
         for character in run.characters:
             if not character.obj.active_ragdoll.muted:
                 STATE.warnings[character.name] = []
@@ -191,8 +195,8 @@ class Hits(Effect):
         struck = np.zeros(len(run.masses), dtype=bool)
         factor = np.ones(len(run.masses)) if self.factor is None else self.factor.copy()
         for own in acting:
-            _step_character(run, own, scene, struck)
-            factor[own.character.rows] = own.factors
+            self.strength[own.character.rows] = left = _step_character(run, own, scene, struck)
+            factor[own.character.rows] = own.factors * left
         self.state(factor=factor, awake=struck, struck=struck)
 
     def impulses_on(self, run, character, frame: int) -> list:
@@ -203,6 +207,15 @@ class Hits(Effect):
         rate, rows = _rate(run.graph.scene), character.rows
         found = _pushes(run, own, run.graph.scene, run.body[rows], frame / rate, (frame + 1) / rate, rate)
         return [push.impulse for push in found if not run.kinematic_by_user[rows][push.row]]
+
+    def fells(self, run, character) -> bool:
+        """Whether half of what its animation stands on hurts too much to bear it."""
+        weak = self.strength[character.rows] < BEARS
+        if not weak.any():
+            return False
+        bodies = zip(character.bodies.objects, run.wanted[character.rows], strict=True)
+        low = np.array([moved(np.array(body.bound_box), place)[:, 2].min() for body, place in bodies])
+        return weak[low < low.min() + FLAT * character.height].mean() >= 0.5
 
     def finish(self, run) -> None:
         for hitter in [hitter for own in self.by_name.values() for hitter in own.hitters if hitter.acting]:
@@ -216,7 +229,8 @@ def _rate(scene) -> float:
     return scene_fps(scene) / max(scene.rigidbody_world.time_scale, 1e-9)
 
 
-def _step_character(run, own: CharacterHits, scene, struck) -> None:
+def _step_character(run, own: CharacterHits, scene, struck) -> np.ndarray:
+    """Set its hitters and `own.factors`, and note in `struck` whom hits strike; what is left of its strength [m]."""
     rows, frame, rate = own.character.rows, scene.frame_current, _rate(scene)
     begin, end = (frame - 1) / rate, frame / rate
     found, middle, sums, sizes = [], {}, {}, np.zeros(rows.stop - rows.start)
@@ -228,7 +242,8 @@ def _step_character(run, own: CharacterHits, scene, struck) -> None:
             STATE.warn(own.character.name, text)
     # A push turns with its body during the frame, so take its direction in the middle of the frame.
     if any(kind_of(push.hit) == 0 for push in found):
-        halfway = _pushes(run, own, scene, _foreseen(run, rows, 0.5), begin, end, rate)
+        bodies = between(run.body_before[rows], run.body[rows], 1.5)  # if they move on as in the last frame
+        halfway = _pushes(run, own, scene, bodies, begin, end, rate)
         middle = {(push.hit.title, push.row): push.impulse for push in halfway if kind_of(push.hit) == 0}
     for push in found:
         bone, point = own.character.bone_names[push.row], getattr(push.hit, "point", np.zeros(3))
@@ -249,18 +264,14 @@ def _step_character(run, own: CharacterHits, scene, struck) -> None:
     blows = [core_hits.Blow(p.hit.frame / rate, p.row, p.whole, p.hit.duration) for p in felt]
     size = own.character.mass, own.character.height, world.pull(scene)
     own.factors = core_hits.loosened(own.loose, own.factors, blows, own.parents, begin, end, *size)
-    own.stirred = bool(own.factors.min() < 1.0) or any(hitter.acting for hitter in own.hitters)
-
-
-def _foreseen(run, rows, share: float) -> np.ndarray:
-    """The bodies [m, 4, 4] a share of a frame from now, if they move on as in the last frame."""
-    now, before = run.body[rows], run.body_before[rows]
-    moved = now.copy()
-    moved[:, :3, 3] += share * (now[:, :3, 3] - before[:, :3, 3])
-    turn = quaternion.from_matrix(now[:, :3, :3] @ before[:, :3, :3].transpose(0, 2, 1))
-    turn = quaternion.from_rotation_vector(share * quaternion.to_rotation_vector(turn))
-    moved[:, :3, :3] = quaternion.to_matrix(turn) @ now[:, :3, :3]
-    return moved
+    strength = np.ones(len(own.parents))
+    for hit in own.hits:
+        if (left := core_hits.strength_left(getattr(hit, "hurts", 0.0), end - hit.frame / rate)) < 1.0:
+            limb = core_hits.limb_of(own.character.bone_names.index(hit.bone), own.roles, own.parents)
+            strength[limb] = np.minimum(strength[limb], left)
+    least = min(own.factors.min(), strength.min())
+    own.stirred = bool(least < 1.0) or any(hitter.acting for hitter in own.hitters)
+    return strength
 
 
 def _pushes(run, own: CharacterHits, scene, matrices, begin: float, end: float, rate: float) -> list:

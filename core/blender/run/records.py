@@ -176,13 +176,6 @@ def phase_of(obj) -> str:
     return state.phase if state else ""
 
 
-def store_records(run) -> None:
-    """Store a run's records in the file, beside its baked cache."""
-    with STATE.writing():
-        for recovery in run.effect("recoveries").by_name.values():
-            recovery.character.obj.active_ragdoll.recovery.record = recovery.record.to_text()
-
-
 # ---- what graphs and balance read ------------------------------------------------------------------------------------
 MARGIN = 0.01  # of the character's height: things closer than this touch
 
@@ -268,10 +261,10 @@ def _pull(run, character, legs) -> complex:
     felt = max(size - SLACK * character.height, 0.0)
     if run.frame <= run.first or felt == 0.0:
         return 0j
-    hits = run.effect("hits").by_name.get(character.name)
+    factor = run.effect("hits").factor
     driven = np.maximum(*run.weights())[rows].tolist()
     borne = [weight for bone, weight in zip(character.bone_names, driven, strict=True) if bone in legs]
-    if min(borne, default=0.0) < 0.1 or (hits is not None and hits.factors.min() < 1.0):
+    if min(borne, default=0.0) < 0.1 or (factor is not None and factor[rows].min() < 1.0):
         return 0j
     return complex(*away) * felt / (size * YIELDING**2)
 
@@ -308,8 +301,11 @@ def _near(corners: np.ndarray, other, margin: float) -> bool:
     return False
 
 
-def store_readings(obj) -> None:
-    """Store the values of a simulated shot in the file."""
-    kept = STATE.readings.get(obj.name)
-    if kept and (obj.active_ragdoll.graph.enabled or obj.active_ragdoll.balance.enabled):
-        obj.active_ragdoll.graph.record = json.dumps({str(frame): values for frame, values in kept.items()})
+def store(obj) -> None:
+    """Store the record and the readings of a simulated shot in the file, beside its baked cache."""
+    kept, recovery, settings = STATE.readings.get(obj.name), recovery_of(obj), obj.active_ragdoll
+    with STATE.writing():
+        if recovery is not None:
+            settings.recovery.record = recovery.record.to_text()
+        if kept and (settings.graph.enabled or settings.balance.enabled):
+            settings.graph.record = json.dumps({str(frame): values for frame, values in kept.items()})

@@ -121,11 +121,7 @@ class Recovery:
         """
         title = f"Recovery of '{self.character.name}'"
         settings = states.Settings(**{field.name: getattr(group, field.name) for field in fields(states.Settings)})
-        states.checked(settings, title)
-        if not (np.isfinite(group.reroot_time) and group.reroot_time >= 0.0):
-            raise RagdollError(f"{title}: reroot_time must not be negative, got {group.reroot_time:g} s")
-        if not (np.isfinite(group.get_up_pace) and group.get_up_pace > 0.0):
-            raise RagdollError(f"{title}: get_up_pace must be above 0, got {group.get_up_pace:g}")
+        states.checked(settings, title, reroot_time=group.reroot_time, get_up_pace=group.get_up_pace)
         self.settings, self.reroot_time, self.get_up = settings, group.reroot_time, group.get_up
         ways = group.way_points
         moved = tuple(Moved(way.key, WAY_PARTS.index(way.part), tuple(way.offset), way.seconds) for way in ways)
@@ -141,21 +137,15 @@ class Recovery:
         matrices = pose_matrices(self.character.obj.evaluated_get(graph))
         self._shown[frame] = matrices[self.character.motion.rig.skeleton.to_level]
 
-    def begin(self, run, scene, frame: int) -> None:
-        """At the first frame: a hit that acts in the coming step may change the state."""
-        impulse = self._impulse(run, frame)
-        if impulse > 0.0:
-            still = np.zeros(len(run.masses))
-            self.state = states.struck(self.settings, self.state, self._motion(run, scene, still, impulse))
-
     def step(self, run, scene, frame: int, speeds: np.ndarray, seconds: float, movers: list) -> None:
-        """Step to the state of the frame that was just shown.
+        """Step to the state of the frame that was just shown; at the first one no time has passed.
 
         Args:
             speeds: of all bodies [m], over the frame [m/s]. seconds: of the simulation, a frame.
             movers: what else moves in the scene.
         """
-        impulse = self._impulse(run, frame)
+        # Sum of the sizes of the impulses in the step to the next frame [N s].
+        impulse = sum(float(np.linalg.norm(i)) for i in run.effect("hits").impulses_on(run, self.character, frame))
         events = [event for event in self.events if frame - 1 < event.frame <= frame]
         if self.state.phase == states.ANIMATED and impulse == 0.0 and not events:
             self._finish_action(frame, scene)
@@ -163,7 +153,7 @@ class Recovery:
         blows = [mover.blow(run, self.character, self.radii, seconds) for mover in movers if self.state.weight > 0.0]
         motion = replace(self._motion(run, scene, speeds, impulse), blow=max(blows, default=0.0))
         fps = 1.0 / seconds
-        before, times = self.state, ((frame - 1) / fps, frame / fps, fps)
+        before, times = self.state, (max(frame - 1, run.first) / fps, frame / fps, fps)
         self.state = states.step(self._settings_now(seconds), before, motion, *times, events, self.character.name)
         down = before.phase in (states.LIMP, states.SETTLING)
         self.tried &= self.state.phase in (states.LIMP, states.SETTLING, states.RECOVERING)
@@ -222,10 +212,6 @@ class Recovery:
         met = ground.meetings(run.effect("recoveries").around(), places, ways)
         return self._trunk[met[0][0]] if met else None
 
-    def _impulse(self, run, frame: int) -> float:
-        """Sum of the magnitudes of the impulses on the character in the step to the next frame [N s]."""
-        return sum(float(np.linalg.norm(each)) for each in run.effect("hits").impulses_on(run, self.character, frame))
-
     def _settings_now(self, seconds: float) -> states.Settings:
         """The settings, with what the way of getting up changes of them. seconds: of the simulation, a frame."""
         if (passage := self._carrying) is not None:
@@ -253,15 +239,17 @@ class Recovery:
         return self.state.weight
 
     def _motion(self, run, scene, speeds: np.ndarray, impulse: float) -> states.Motion:
-        rows, phase = self.character.rows, self.state.phase
-        fell = phase not in (states.LIMP, states.SETTLING) and balance.has_fallen(self.character.motion, run.frame)
+        rows, phase, lies = self.character.rows, self.state.phase, self.state.phase in (states.LIMP, states.SETTLING)
+        fell = balance.has_fallen(self.character.motion, run.frame) or run.effect("hits").fells(run, self.character)
+        sound = run.effect("hits").strength[rows] == 1.0
         distances = np.linalg.norm(run.body[rows, :3, 3] - run.wanted[rows, :3, 3], axis=1)
         return states.Motion(
             mean_speed=float(speeds[rows].mean()),
             pelvis_speed=float(speeds[rows][self._pelvis_body]),
-            distance=float(distances.max()),
+            distance=float(distances[sound].max(initial=0.0)),
             impulse=impulse,
-            lost=self._is_astray(run) if phase == states.RECOVERING else fell,
+            lost=self._is_astray(run) if phase == states.RECOVERING else fell and not lies,
+            hurts=not sound.all(),
             steps=self.character.obj.active_ragdoll.balance.enabled,
             mass=self.character.mass,
             size=self.character.height,
@@ -285,6 +273,8 @@ class Recovery:
             raise NoRoom("gravity does not pull it to a floor")
         if own and self._floor_moved(run) > MOVES * self.character.height:
             raise NoRoom("the floor under it moves")
+        if own and run.effect("hits").fells(run, self.character):
+            raise NoRoom("a leg hurts")
         if own and (first := self._lets_first(run)):
             raise NoRoom(f"'{first}' lies on it or gets up there")
         self.tried = True
@@ -452,10 +442,7 @@ class Recoveries(Effect):
         movers = self._movers(run) if frame > run.first else []
         for own in self.by_name.values():
             own.note_shown(frame, run.graph)
-            if frame == run.first:
-                own.begin(run, scene, frame)
-            else:
-                own.step(run, scene, frame, speeds, seconds, movers)
+            own.step(run, scene, frame, speeds, seconds, movers)
             own.record.values[frame] = own.state.values()
         self._apply(run)
 

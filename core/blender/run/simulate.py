@@ -64,10 +64,9 @@ def frames(scene) -> Iterator[int]:
                     scene.frame_set(done)
             world.bake_cache(scene, done)
             write.follow_cache(run)
-            records.store_records(run)
             for obj in shot_run.active_ragdolls(scene):
                 obj.active_ragdoll.cache_outdated = done < last  # stopped early: a bake simulates anew
-                records.store_readings(obj)
+                records.store(obj)
             pose_stack.store_seen(scene)
             show.show_cached(scene)
 

@@ -28,14 +28,15 @@ class Falling:
         none = np.full((tone.CHOICES, len(character.bones), 4), np.nan)
         self.known, self.turns = tone.sided(np.array(record["postures"] or none, dtype=float)[:, own])
         settings = [obj.pose.bones[name].active_ragdoll for name in character.bone_names]
-        self.arms = np.array([settings[i].role in ARM for i in own])
+        roles = np.array([each.role for each in settings])
+        self.arms = np.isin(roles[own], ARM)
         self.limits = np.array([joint_objects.swings_of(settings[i]) for i in own])
         self.strengths = character.strengths[0][own]
-        self.trunk = _rows(settings, begin, PELVIS, SPINE, CHEST)
-        feet = _rows(settings, begin, FOOT)
-        self.feet = feet if len(feet) else _rows(settings, begin, SHANK)
-        known = record["facing"] and len(self.trunk)
-        self.trunk = self.trunk if known else np.array([begin])
+        trunk, feet, shanks = (
+            begin + np.flatnonzero(np.isin(roles, of)) for of in ((PELVIS, SPINE, CHEST), FOOT, SHANK)
+        )
+        known = record["facing"] and len(trunk)
+        self.trunk, self.feet = trunk if known else np.array([begin]), feet if len(feet) else shanks
         masses = run.masses[self.trunk]
         self.shares, self.facing = masses / masses.sum(), None
         if known:  # forward and left in the bodies' axes, by their shares [t, 2, 3]
@@ -139,6 +140,7 @@ class Tone(Effect):
         )
         rows, paces = joints["rows"], [tone.pace(each.character.height, pull) for each in falling]
         weight = run.numbers["tone"][rows] * ~(run.limp | run.kinematic)[rows] * strength
+        weight *= run.effect("hits").strength[rows]
         braced = np.minimum(np.where(joints["arms"], tone.BRACED * weight, weight), 1.0)
         weight, own = np.where(reflexes, braced, weight), run.numbers["max_torque"][rows]
         strongest = np.where(own > 0.0, own, joints["strengths"])
@@ -152,8 +154,3 @@ class Tone(Effect):
             strongest=strongest,
             holding=weight**tone.HOLDS * strongest,
         )
-
-
-def _rows(settings: list, begin: int, *roles) -> np.ndarray:
-    """Rows in the run of the bodies with some roles, of a character whose rows begin there."""
-    return np.array([begin + i for i, own in enumerate(settings) if own.role in roles], dtype=int)

@@ -113,6 +113,8 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
     space: choice("Space", SPACES, "WORLD")
     duration: number("Duration", DURATION, min=0.0, soft_max=2.0, precision=3, unit="TIME_ABSOLUTE", zero="a blow",
         ticked=0.2)
+    hurts: number("Hurts", "Time in which the limb that is hit gets its strength back, which it loses at once: an arm "
+        "hangs, a leg gives way; 0 never", min=0.0, soft_max=5.0, unit="TIME_ABSOLUTE", zero="never", ticked=2.0)
     target: block("Target", "Object to hit towards")
 
 
@@ -258,7 +260,7 @@ def events_of(group, first: float, last: float) -> tuple[list, list]:
 
 # ---- adding ---------------------------------------------------------------------------------------------------------
 def add_hit(
-    obj, scene, bone: str, frame: int, impulse, point=(0.0, 0.0, 0.0), *, space="WORLD", duration=0.0, target=None
+    obj, scene, bone: str, frame: int, impulse, point=(0.0, 0.0, 0.0), *, space="WORLD", duration=0.0
 ) -> list[str]:
     """Add a hit to a character's list.
 
@@ -273,14 +275,12 @@ def add_hit(
     what = bone, math.hypot(*impulse), tuple(impulse), tuple(point), space, duration
     wanted = core_hits.Hit(float(frame), *what, number=len(settings.hits) + 1)
     try:
-        if space == core_hits.TOWARDS and target is None:
-            raise RagdollError(f"{wanted.title}: it has no target object to go towards")
         notes = core_hits.checked(wanted, [part.bone for part in settings.parts], *world.shot_range(scene))
     except RagdollError as error:
         raise RagdollError(f"'{obj.name}': {error}") from error
     hit = lists.add_item(settings, "hits")
     hit.bone, hit.frame, hit.impulse, hit.point = bone, int(frame), impulse, point
-    hit.space, hit.duration, hit.target = space, duration, target
+    hit.space, hit.duration = space, duration
     return notes
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from mathutils import Vector
 from mathutils.geometry import intersect_line_plane
 
+from ...anatomy.masses import froude
 from ...anatomy.roles import FOOT, HAND
 from ...errors import RagdollError
 from ...motion.components import unit
@@ -207,7 +208,8 @@ def mass(obj) -> float:
 
 def impulse_per_metre(obj, scene) -> float:
     """Of an arrow that shows a hit on a character [N s/m]."""
-    return core_hits.impulse_of_arrow(mass(obj), obj.active_ragdoll.height, world.pull(scene))
+    size = obj.active_ragdoll.height
+    return max(mass(obj), 1e-12) * core_hits.ARROW_SPEED * froude(size, world.pull(scene)) / size
 
 
 def attachment_lines(obj, scene, depsgraph) -> overlay.Lines | None:

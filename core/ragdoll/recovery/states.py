@@ -66,6 +66,7 @@ class Motion:
     impulse: float = 0.0  # sum of the sizes of the hits that act in the step to come [N s]
     blow: float = 0.0  # speed that what strikes it in the step to come gives the whole of it at least [m/s]
     lost: bool = False  # it lost its balance, and no step can catch it; or it cannot get up as it had begun to
+    hurts: bool = False  # a limb has not all its strength: the simulation goes on, which alone shows that
     steps: bool = False  # steps may catch hits: they alone do not knock it out
     mass: float = 70.0  # of all bodies [kg]
     size: float = HEIGHT  # height [m]
@@ -126,9 +127,9 @@ class State:
         return State(STATES[round(phase)], clock, progress, blend, *map(bool, flags), shock)
 
 
-def checked(settings: Settings, name: str = "Recovery") -> None:
+def checked(settings: Settings, name: str = "Recovery", **others: float) -> None:
     """Refuse settings that make no sense. Raises RagdollError, which names the object and the setting."""
-    for key, value in vars(settings).items():
+    for key, value in (vars(settings) | others).items():
         if not isinstance(value, str | bool) and not (math.isfinite(value) and value >= 0.0):
             raise RagdollError(f"{name}: {key} must be a number that is not negative, got {value:g}")
 
@@ -230,12 +231,12 @@ def _elapsed(settings: Settings, state: State, motion: Motion, seconds: float) -
     speed = motion.pelvis_speed if settings.watched == PELVIS else motion.mean_speed
     slow = speed < settings.rest_speed * speed_scale(motion.size, motion.gravity)
     most = settings.knock_out_distance * motion.size / HEIGHT
-    near = most == 0.0 or motion.distance < NEAR * most
+    near = (most == 0.0 or motion.distance < NEAR * most) and not motion.hurts
     state = replace(state, shock=state.shock * math.exp(-seconds / SHOCK_TIME))
     left = seconds
     while left > 0.0:
         before = state
-        state, rest = _within(settings, state, slow, near, left)
+        state, rest = _within(settings, state, slow, near, motion.hurts, left)
         if before.phase not in (ANIMATED, BLENDING) and state.phase != ANIMATED and state.blend < 1.0:
             # Back from a blend that was broken off, at its own pace: no pop.
             share = (left - rest) / settings.blend_time if settings.blend_time > 0.0 else 1.0
@@ -246,7 +247,7 @@ def _elapsed(settings: Settings, state: State, motion: Motion, seconds: float) -
     return state
 
 
-def _within(settings: Settings, state: State, slow: bool, near: bool, left: float) -> tuple[State, float]:
+def _within(settings: Settings, state: State, slow: bool, near: bool, hurts: bool, left: float) -> tuple[State, float]:
     """One phase: the state at its end or after `left` seconds, and the seconds that remain."""
     phase = state.phase
     # A phase that an event keeps goes as far as it can.
@@ -268,7 +269,7 @@ def _within(settings: Settings, state: State, slow: bool, near: bool, left: floa
         needed = (1.0 - state.progress) / settings.regain if settings.regain > 0.0 else math.inf
         if left < needed or state.held:
             return replace(state, progress=min(state.progress + settings.regain * left, 1.0)), 0.0
-        after = BLENDING if settings.switch_off else ACTIVE
+        after = BLENDING if settings.switch_off and not hurts else ACTIVE
         return replace(_entered(state, after), woken=settings.switch_off), left - needed
     needed = state.blend * settings.blend_time
     if left < needed or state.held:
