@@ -121,11 +121,9 @@ def props(layout, data, *names: str | bool, **options) -> None:
         row = layout.row(align=True, heading=options.get("text", data.bl_rna.properties[name].name))
         row.use_property_decorate = False
         row.prop(data, f"use_{name}", text="")
-        value = row.row(align=True)
-        value.active = getattr(data, name) != 0.0
-        value.scale_x = 1.25  # for "0 m/s"
-        value.prop(data, name, **options | {"text": ""})
-        if not value.active:
+        if getattr(data, name):
+            row.prop(data, name, **options | {"text": ""})
+        else:
             row.label(text=said.zero)
         if layout.use_property_decorate and said.keyed:
             row.prop_decorator(data, name)

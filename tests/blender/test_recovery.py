@@ -12,6 +12,7 @@ from active_ragdoll.core.blender.run import records, simulate, write
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import effects
 from active_ragdoll.core.errors import RagdollError
+from active_ragdoll.core.motion.get_up import plan
 from own_characters import or_own
 
 pytestmark = pytest.mark.blender_version
@@ -192,6 +193,18 @@ def test_a_leg_that_hurts_gives_way():
     effects.add_hit(rig.obj, rig.scene, "mixamorig:LeftLeg", rig.first + 4, (0.0, 0.0, 1e-3))
     rig.obj.active_ragdoll.hits[0].hurts = 1.5
     assert "LIMP" in knock_outs.run(rig.scene, rig.obj)[2].values()  # as soon as it has to bear
+
+
+def test_a_hand_that_hurts_is_not_laid_on_the_floor_to_get_up(monkeypatch):
+    rig, found, made = rigs.load("own mixamo"), [], plan.plan
+    knock_outs.prepare(rig.scene, rig.obj, rig.first, rig.first + 80, rest_time=0.2, get_up="AUTOMATIC")
+    effects.add_hit(rig.obj, rig.scene, "mixamorig:LeftForeArm", rig.first + 4, (0.0, 0.0, 1e-3))
+    rig.obj.active_ragdoll.hits[0].hurts = 60.0
+    monkeypatch.setattr(
+        plan, "plan", lambda *given, **more: (found.append(more["manner"].held), made(*given, **more))[1]
+    )
+    knock_outs.run(rig.scene, rig.obj)
+    assert found == [(2,)]  # the left one
 
 
 def test_set_up_gives_tone_and_motors_and_files_of_before_fall_as_rags(fresh_scene):

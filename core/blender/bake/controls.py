@@ -358,10 +358,10 @@ class Controls:
 
     def _drifting(self) -> list:
         """Bodies with one control, whose heads the turns of others' shift otherwise than their parents do."""
-        shifts = np.array([np.linalg.norm(owner.arms[:, :, 0], axis=(1, 2)) for owner in self.owners])
-        bodies = [owner.body for owner in self.owners]
+        shifts = [np.linalg.norm(owner.arms[:, :, 0], axis=(1, 2)) for owner in self.owners]
+        shifts, bodies = np.reshape(shifts, (-1, len(self.rows))), [owner.body for owner in self.owners]
         shifts[range(len(bodies)), bodies] = 0.0
-        return [b for b in np.flatnonzero(shifts.max(axis=0) > NEAR * self.height) if bodies.count(b) == 1]
+        return [b for b in np.flatnonzero(shifts.max(axis=0, initial=0.0) > NEAR * self.height) if bodies.count(b) == 1]
 
     def _tweaks(self, taken: set) -> list[Owner]:
         """Controls next to the heads of bodies that nothing turns: their shifts bend the limb there."""

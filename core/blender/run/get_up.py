@@ -87,7 +87,7 @@ def planned(run, character, scene, frame: int, lying, place, manner: plan.Manner
     # What turns and scales the plan frame into the world.
     into = place[:3, :3] @ quaternion.to_matrix(quaternion.conjugate(own.frame)) / own.scale
     moved = (replace(each, offset=np.linalg.solve(into, each.offset)) for each in manner.moved)
-    manner = replace(manner, held=_held(obj, own, surface), moved=tuple(moved))
+    manner = replace(manner, held=_held(run, character, own, surface), moved=tuple(moved))
     floor = _floor(run, character, scene, own, own.extract(*own.placed(lying)).hip, place, into)
     hidden = scene.active_ragdoll.source
 
@@ -137,10 +137,12 @@ def _ranges(obj, own: Biped) -> Ranges:
     return Ranges(np.array(rows, int), np.array(above, int), np.array(frames).reshape(-1, 4), tuple(bounds))
 
 
-def _held(obj, own: Biped, surface: Surface) -> tuple:
-    """Arms whose hand holds something: an attachment, or what reaches far beyond the hand."""
-    attached = [a.bone for a in obj.active_ragdoll.attachments if a.enabled and a.bone in own.rig.index]
-    rows = {own.fixed(own.rig.index[bone], np.zeros((1, 3)))[0] for bone in attached}
+def _held(run, character, own: Biped, surface: Surface) -> tuple:
+    """Arms that hurt, or whose hand holds something: an attachment, or what reaches far beyond the hand."""
+    busy = [a.bone for a in character.obj.active_ragdoll.attachments if a.enabled and a.bone in own.rig.index]
+    strength = zip(character.bone_names, run.effect("hits").strength[character.rows], strict=True)
+    busy += [bone for bone, left in strength if left < 1.0]
+    rows = {own.fixed(own.rig.index[bone], np.zeros((1, 3)))[0] for bone in busy}
     found = []
     for i in () if own.four else ARMS:
         _upper, lower, hand, _collar = own.limbs[i]
