@@ -1,5 +1,7 @@
 """Bakes to controls of rigs that are not as they should be: what is wrong is named, all comes back."""
 
+from unittest.mock import Mock
+
 import bpy
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import rigs
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.errors import RagdollError
 from animated import animation_settings, curves
 
 LAST = 5
@@ -75,6 +78,15 @@ def _keyed_switch(obj):
     rigs.interpolate(obj, "CONSTANT", SWITCH)
 
 
+def _without_scripts(obj):
+    """As a file is opened whose scripts may not run, such as the one that draws the rig's panel."""
+    bpy.data.texts.new("rig_ui.py").from_string("raise RuntimeError")
+    bpy.data.texts["rig_ui.py"].use_module = True
+    bpy.ops.wm.save_as_mainfile(filepath=str(rigs.KEPT / "scripts.blend"))
+    bpy.ops.wm.open_mainfile(filepath=bpy.data.filepath, use_scripts=False)
+    return bpy.data.objects["Layered"]
+
+
 def _override(obj):
     obj = rigs.linked(rigs.KEPT / "library.blend", obj.name).override_create(remap_local_usages=True)
     bpy.context.view_layer.objects.active = obj
@@ -83,6 +95,7 @@ def _override(obj):
 
 BAD = {
     "override": (_override, ""),
+    "scripts off": (_without_scripts, ""),
     "locked": (_lock("head", "rotation"), "The rotation of 'head' is locked"),
     "locked root": (_lock("hips", "location"), "The controls 'hips' cannot be moved"),
     "two rigs on one mesh": (_second_rig, "'Skin' is deformed by 'Chain' too"),
@@ -129,9 +142,12 @@ def test_the_rest_is_baked_and_what_is_wrong_is_named(fresh_scene, kind, capfd):
         ({"frame_start": 3, "frame_end": 3}, "3 to 3 has no frame"),
         ({"root_motion": "ROOT", "to": "CONTROLS"}, "no bone to carry"),
         ({"to": "CONTROLS"}, "No bone of 'Layered' controls"),
+        ({"to": "CONTROLS"}, "no room"),
     ),
 )
-def test_a_refused_bake_leaves_rig_and_animation_as_they_were(fresh_scene, choice, said):
+def test_a_refused_bake_leaves_rig_and_animation_as_they_were(fresh_scene, monkeypatch, choice, said):
+    if said == "no room":  # after the bones have their keys
+        monkeypatch.setattr(bake.actions, "write_properties", Mock(side_effect=RagdollError(said)))
     obj = control_rigs.layered(fresh_scene)
     for bone in obj.pose.bones:
         bone.lock_rotation = [said.startswith("No bone")] * 3
@@ -141,7 +157,8 @@ def test_a_refused_bake_leaves_rig_and_animation_as_they_were(fresh_scene, choic
 
     def state():
         muted = [constraint.mute for bone in obj.pose.bones for constraint in bone.constraints]
-        return muted, obj.pose.bones["hips"]["ik_hand.L"], rigs.counts(), obj.active_ragdoll.muted
+        played = obj.animation_data.action, obj.animation_data.use_nla, len(obj.animation_data.nla_tracks)
+        return muted, played, obj.pose.bones["hips"]["ik_hand.L"], rigs.counts(), obj.active_ragdoll.muted
 
     before = state()
     with pytest.raises(RuntimeError, match=said):

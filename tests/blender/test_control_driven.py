@@ -7,6 +7,7 @@ import pytest
 import rigs
 from active_ragdoll import panels
 from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.rig import action_channels
 from active_ragdoll.core.blender.stack import stack_edits
 from demo.character import generate_rigify
 from drawing import drawn
@@ -56,7 +57,9 @@ def test_a_control_rig_is_followed_looks_and_reaches(fresh_scene, name):
     _animate(obj, *animated)
     rigs.set_range(fresh_scene, 1, LAST)
     build.build(obj, fresh_scene, "MAIN")
-    row, hand = (obj.data.bones.find(bone) for bone in (head, "DEF-hand.L"))
+    layered = animated[-1].replace(".L", ".R")
+    row, hand, bent = (obj.data.bones.find(bone) for bone in (head, "DEF-hand.L", layered))
+    above = obj.data.bones.find(obj.data.bones[layered].parent.name)
     pieces = [bone for bone in obj.data.bones if bone.parent and bone.name == f"{bone.parent.name}.001"]
     pairs = np.array([(obj.data.bones.find(bone.parent.name), obj.data.bones.find(bone.name)) for bone in pieces]).T
     goal = rigs.empty(fresh_scene, "Goal", location=(0.45, -0.2, 1.35))
@@ -66,6 +69,11 @@ def test_a_control_rig_is_followed_looks_and_reaches(fresh_scene, name):
             stack_edits.set_up_look_at(obj, fresh_scene, rigs.empty(fresh_scene, location=(0.8, -2.0, 1.6)))
             feet = [leg.foot_bone for leg in obj.active_ragdoll.leg_stabilizers]
             assert sorted(feet) == sorted(f"DEF-{foot}.{side}" for foot in standing for side in "LR")
+            action, slot = action_channels.new_action_for(obj, "Layer")
+            curves = action_channels.channels_of(action, slot, ensure=True).fcurves
+            for i, value in enumerate((0.9, 0.0, 0.0, 0.4)):
+                curves.new(f'pose.bones["{layered}"].rotation_quaternion', index=i).keyframe_points.insert(1, value)
+            stack_edits.add_layer(obj, fresh_scene, "POSE", "", action)
             if hand >= 0:
                 stack_edits.add(obj, fresh_scene, "two_bone_ik", "DEF-hand.L").effector = goal
             build.rebuild(obj, fresh_scene)
@@ -77,6 +85,7 @@ def test_a_control_rig_is_followed_looks_and_reaches(fresh_scene, name):
                 bpy.ops.active_ragdoll.bake(frames="ACTIVE")
     assert rigs.angles(*(pose[row] for pose in shown)) > 15.0  # and it is followed there
     assert hand < 0 or np.linalg.norm(shown[1][hand, :3, 3] - goal.location) < 0.01
+    assert rigs.angles(*(np.linalg.solve(pose[above], pose[bent]) for pose in shown)) > 30.0
     motion = [what for panel in panels.motion.classes() for _kind, what, _in in drawn(panel, obj) or ()]
     assert "bones_count" in motion and (hand < 0 or "max_iterations" not in motion)  # a human's legs bend at two places
     first, second = (np.linalg.solve(*pose[pairs]) for pose in shown)

@@ -201,7 +201,7 @@ def _names(obj, bones: str) -> list[str]:
 
 def _acting(obj, scene, recorder: Recorder) -> slice:
     """Of the recorded frames those from the first to the last in which the motion is not that of the animation."""
-    names = _names(obj, ALL)
+    names = [name for name in _names(obj, ALL) if name not in source.followers(obj)]  # these go with the others
     rows = [obj.data.bones.find(name) for name in names]
     near = NEAR * obj.active_ragdoll.height / max(obj.active_ragdoll.built_scale, 1e-12)
     lengths = np.array([obj.data.bones[row].length for row in rows])
@@ -221,7 +221,7 @@ def _acting(obj, scene, recorder: Recorder) -> slice:
 
 
 def _stretched(obj, plain: np.ndarray, names: list) -> np.ndarray:
-    """By how much poses [n, 4, 4] of an animation have bones, or those that follow them, off where joints hold bodies.
+    """By how much poses [n, 4, 4] of an animation have bones, or their children, off where joints hold bodies.
 
     Joints keep lengths: where a rig stretches a limb, bodies that follow it exactly are elsewhere by that.
     """
