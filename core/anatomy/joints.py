@@ -87,7 +87,7 @@ def joint_ranges(anatomy: roles.Anatomy, bones, parents) -> list:
     `bones` are those of the bodies [m], `parents` the bodies' parents, -1 at roots [m].
     """
     table = HUMAN if anatomy.kind == roles.HUMAN else ANIMAL
-    chains, counts = chains_of(anatomy, bones, parents)
+    chains, counts = chains_of([anatomy.roles[bone] for bone in bones], parents)
     result = []
     for i, chain in enumerate(chains):
         own = table.get(chain or anatomy.roles[bones[i]]) if parents[i] >= 0 else None
@@ -98,9 +98,9 @@ def joint_ranges(anatomy: roles.Anatomy, bones, parents) -> list:
     return result
 
 
-def chains_of(anatomy: roles.Anatomy, bones, parents) -> tuple[list, np.ndarray]:
-    """The chain that each body is in, or None [m], and how many joints it has along its longest way, else 0 [m]."""
-    chains = [_CHAIN_OF.get(anatomy.roles[bone]) for bone in bones]
+def chains_of(of_bodies, parents) -> tuple[list, np.ndarray]:
+    """By the bodies' roles the chain that each is in, or None [m], and the joints along its longest way, else 0 [m]."""
+    chains = [_CHAIN_OF.get(role) for role in of_bodies]
     count = len(chains)
     above, below = np.zeros(count, dtype=int), np.zeros(count, dtype=int)
     order = from_the_roots(parents)
@@ -230,7 +230,7 @@ _LEFT = Posture(5.0, 5.0, 45.0, 105.0, Arm(20.0, 85.0, 20.0, 0.0, -30.0), Arm(60
 RELAXED, FORWARD, BACKWARD, LEFT, RIGHT, AIR = POSTURES = (
     _even(15.0, 25.0, 30.0, 40.0, 15.0, 18.0, 45.0),
     _even(10.0, -10.0, 15.0, 25.0, 110.0, 15.0, 30.0, 40.0, -50.0),
-    _even(30.0, 40.0, 60.0, 105.0, 20.0, 30.0, 45.0),
+    _even(20.0, 40.0, 50.0, 105.0, 20.0, 30.0, 45.0),
     _LEFT,
     replace(_LEFT, left=_LEFT.right, right=_LEFT.left, aside=-_LEFT.aside),
     _even(30.0, 35.0, 70.0, 90.0, 60.0, 15.0, 90.0),
@@ -244,7 +244,7 @@ def turns_of(posture: Posture, bind: axes.Bind, turns, bones, body_parents) -> n
 
     NaN for roots and for what a posture says nothing of. `turns` are the rotations of the bones' own axes [n, 4].
     """
-    chains, counts = chains_of(bind.anatomy, bones, body_parents)
+    chains, counts = chains_of([bind.anatomy.roles[bone] for bone in bones], body_parents)
     result = np.full((len(bones), 4), np.nan)
     for i, bone in enumerate(bones):
         if body_parents[i] < 0:

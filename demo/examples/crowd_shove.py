@@ -34,7 +34,7 @@ def main(out: Path) -> None:
         way = np.array((1.0, -0.25 + 0.5 * (i % ROWS), 0.1))
         effects.add_hit(person, scene, "spine.003", FIRST + LATER * i, tuple(impulse * way), duration=BLOW)
     middle = 0.5 * APART[0] * (PEOPLE / ROWS - 1)
-    shot.camera(scene, (middle - 1.8, -7.0, 2.3), (middle + 0.5, 0.4, 0.75), lens=36.0)
+    shot.camera(scene, (middle - 1.8, -7.0, 2.3), (middle + 0.5, 0.4, 0.75), lens=29.0)
     found, cost = shot.run(scene, lambda: [person.active_ragdoll.state for person in people])
     fell = [i + 1 for i in range(PEOPLE) if "LIMP" in {states[i] for states in found.values()}]
     figures = {"ms_a_frame": cost, "fell": fell, "stand_again": sum(state == "ANIMATED" for state in found[LAST])}

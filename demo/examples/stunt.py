@@ -6,6 +6,7 @@ import bpy
 import numpy as np
 
 from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.settings import effects
 from active_ragdoll.core.blender.tools import story
 
 from .. import shot, stage
@@ -13,6 +14,7 @@ from .. import shot, stage
 SIZE = np.array((3.8, 1.7, 1.3))  # of the car [m]
 SPEED, BRAKES = 5.5, 6.0  # [m/s], [m/s^2]
 MEET, LAST = 30, 340  # frames: where the walker is struck
+HURTS = 25.0  # [s]: the arm hangs for the whole shot
 AWAY, CLEARANCE = 0.34, 0.03  # from the middle of the walker when it strikes, and over the floor [m]
 
 
@@ -25,6 +27,8 @@ def main(out: Path) -> None:
     build.build(walker, scene)
     story.set_up_recovery(walker, scene)
     walker.active_ragdoll.recovery.get_up_pace = 1.6
+    effects.add_hit(walker, scene, "forearm.R", MEET, (0.0, 0.0, 1e-3))  # what strikes is the car
+    walker.active_ragdoll.hits[0].hurts = HURTS
     scene.frame_set(MEET)
     place = np.array(walker.matrix_world @ walker.pose.bones["spine"].head)
     drive(make_car(scene), scene, place)

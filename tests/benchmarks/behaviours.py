@@ -61,7 +61,8 @@ def falls(chosen) -> tuple[dict, bool]:
             found.append({
                 "rig": name, "speed": speed, "from": side, "tone": kind,
                 "95 %": float(np.percentile(joints, 95)), "peak": float(joints.max()), "fold": fall.fold(),
-                "rest": fall.rest(), "head": head, "against rag": head / rag, "arms first": fall.arms_first(),
+                "rest": fall.rest(), "head": head, "against rag": head / max(rag, 1e-9),
+                "arms first": fall.arms_first(),
             })  # fmt: skip
     _characters.print_table("falls", list(next(iter(found), {})), [list(one.values()) for one in found])
     toned = [f for f in found if f["tone"] != "rag"]

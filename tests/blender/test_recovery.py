@@ -207,6 +207,25 @@ def test_a_hand_that_hurts_is_not_laid_on_the_floor_to_get_up(monkeypatch):
     assert found == [(2,)]  # the left one
 
 
+def test_a_spine_of_four_bones_is_as_stiff_as_one_of_a_single_bone():
+    bent = []
+    for count in (1, 4):
+        heights = np.linspace(1.15, 1.45, count + 1).tolist()
+        names = ["hips", *(f"spine{i}" for i in range(count - 1)), "spine"]
+        spine = {names[i + 1]: ((0, 0, heights[i]), (0, 0, heights[i + 1]), names[i]) for i in range(count)}
+        table = (
+            {"hips": rigs.HUMAN["hips"]} | spine | {k: v for k, v in rigs.HUMAN.items() if k not in ("hips", "spine")}
+        )
+        scene = rigs.empty_file()
+        obj = human(scene, 30, 0.6, 2, lambda scene, table=table: rigs.armature(scene, table))
+        obj.pose.bones["hips"].active_ragdoll.body_mode = "KINEMATIC"
+        scene.gravity = (0.0, -2.0, 0.0)
+        start, *_others, end = played(scene, obj, 30)
+        hips, chest = rigs.rows(obj, ("hips", "spine"))
+        bent.append(float(rigs.angles(*(np.linalg.inv(pose[[hips]]) @ pose[[chest]] for pose in (start, end)))[0]))
+    assert bent[1] == pytest.approx(bent[0], rel=0.3), bent
+
+
 def test_set_up_gives_tone_and_motors_and_files_of_before_fall_as_rags(fresh_scene):
     obj = rigs.ragdoll(fresh_scene, 20)
     group = obj.active_ragdoll.recovery

@@ -111,6 +111,26 @@ def test_a_knight_keeps_his_stiff_feet_off_the_floor_and_his_arms_out_of_a_fat_t
     assert not motion_figures.beyond(motion_figures.figures(own, deltas, places, FPS))
 
 
+@pytest.mark.parametrize("how", ("supine", "prone"))
+def test_thick_forearms_that_go_on_beyond_the_wrists_keep_off_thick_thighs(how):
+    own = biped("Mixamo")
+    thighs, lowers, thick = own.limbs[:2, 0], own.limbs[2:, 1], 0.07 * own.height
+    corners = np.array(list(itertools.product((-1, 1), (-1, 1), (0, 1)))) * (thick, thick, -own.upper[0])
+    ways = own.joints[own.limbs[2:, 2]] - own.joints[lowers]
+    tips = (
+        np.repeat(ways * (1.0 + thick / own.lower[2:, None]), 2, axis=0) + [[0, thick / 2, 0], [0, -thick / 2, 0]] * 2
+    )
+    rows = np.concatenate([np.repeat(thighs, 8), np.repeat(lowers, 2)])
+    surface = Surface(rows, np.concatenate([corners, corners, tips]), np.full(20, 1e-3))
+    made = planned(own, how, 1, surface=surface)
+    places = motion(own, made)[1][np.rint(made.times[1:-1] * FPS).astype(int)]
+    middles = places[:, own.limbs[2:, 1:3]].mean(axis=2)[:, :, None]
+    hips, knees = (places[:, None, own.limbs[:2, i]] for i in (0, 1))
+    share = np.sum((middles - hips) * (knees - hips), axis=-1) / own.upper[0] ** 2
+    off = np.linalg.norm(middles - hips - np.clip(share, 0.0, 1.0)[..., None] * (knees - hips), axis=-1)
+    assert off.min() > 1.4 * thick
+
+
 def test_it_begins_at_rest_and_ends_in_the_animation_s_own_stance():
     own, fine = biped("Mixamo"), 240.0
     speeds = np.linalg.norm(np.diff(motion(own, planned(own, fps=fine))[1], axis=0), axis=-1) * fine

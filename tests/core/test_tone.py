@@ -150,12 +150,13 @@ def test_joints_stiffen_smoothly_before_their_limits_only_where_there_is_tone():
     bounds = np.radians(
         [[[-30.0, -20.0, -40.0], [90.0, 20.0, 40.0]], [[0.0, -np.inf, -np.inf], [140.0, np.inf, np.inf]]]
     )
-    angles = np.linspace(0.3, 1.0, 15)
-    found = []
-    for share in angles:
-        turns = quaternion.from_rotation_vector(np.array([[share * each, 0, 0] for each in high]))
-        found.append(tone.stiffened(weight, turns, bounds))
-        assert not tone.stiffened(0.0 * weight, turns, bounds).any()
-    found = np.array(found)
+
+    def stiff(weight, *shares):  # of the way to the limit, one frame ago and now
+        turns = (quaternion.from_rotation_vector(np.array([[share * each, 0, 0] for each in high])) for share in shares)
+        return tone.stiffened(weight, 1.0, *turns, bounds)
+
+    found = np.array([stiff(weight, share, share) for share in np.linspace(0.3, 1.0, 60)])
     assert (np.diff(found, axis=0) >= 0.0).all() and np.diff(found, axis=0).max() < 0.15
     assert np.allclose(found[0], 0.1) and np.allclose(found[-1], tone.STIFF)
+    assert np.allclose(stiff(weight, 0.7, 0.8), stiff(weight, 0.9, 0.9))  # before it is there, the faster it goes there
+    assert not stiff(0.0 * weight, 1.0, 1.0).any()

@@ -387,7 +387,8 @@ class Controls:
         taken, bones = taken | {owner.name for owner in self.owners}, self.copy.pose.bones
         names = [n for n in self._effects if n not in taken and n in self.shaped and not any(bones[n].lock_rotation)]
         self._turn(names)
-        waiting = [self._measured(name, int(np.argmax(self._reach[name]))) for name in names]
+        moved = {n: np.abs(self._effects[n] / [[[1.0]], [[self.height]]]).max(axis=(0, 2)) > NEAR * TURN for n in names}
+        waiting = [self._measured(name, int(np.argmax(moved[name]))) for name in names]  # the first that it moves
         found = []
         while waiting:
             known, sizes, _ = np.linalg.svd(free * self._jacobian(self._rest, self.owners + found), full_matrices=False)
@@ -542,9 +543,8 @@ class Controls:
         for bone, matrix in zip(bones, basis, strict=True):
             bone.matrix_basis = Matrix(matrix)
         poses = self.shown()
-        bodies = poses[self.rows]
-        places = (wanted[:, :3, 3] - bodies[:, :3, 3]) * self._placing()
-        turns = self._weights_in(poses) @ turns_between(wanted, bodies)[..., None]
+        places = (wanted - poses[self.rows])[:, :3, 3] * self._placing()
+        turns = self._weights_in(poses) @ turns_between(wanted, poses[self.rows])[..., None]
         return poses, np.hstack([turns[..., 0], places])
 
     def _placing(self) -> np.ndarray:

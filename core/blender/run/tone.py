@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 
+from ...anatomy.joints import chains_of
 from ...anatomy.roles import ARM, CHEST, FOOT, PELVIS, SHANK, SPINE
 from ...ragdoll.recovery import states, tone
 from ..physics import built, ground, joint_objects, motors, world
@@ -29,7 +30,9 @@ class Falling:
         self.known, self.turns = tone.sided(np.array(record["postures"] or none, dtype=float)[:, own])
         settings = [obj.pose.bones[name].active_ragdoll for name in character.bone_names]
         roles = np.array([each.role for each in settings])
-        self.arms = np.isin(roles[own], ARM)
+        self.arms, parents = np.isin(roles[own], ARM), np.maximum(run.parents[character.rows] - begin, -1)
+        # Joints of a chain are springs in series, which together are to be as stiff as one.
+        self.serial = np.maximum(chains_of(roles, parents)[1], 1)[own] ** 0.5
         self.limits = np.array([joint_objects.swings_of(settings[i]) for i in own])
         self.strengths = character.strengths[0][own]
         trunk, feet, shanks = (
@@ -114,7 +117,7 @@ class Tone(Effect):
                 all_joints[each.of] = own
         self._falling, own = falling, list(falling.values())
         if own:
-            names = "of", "rows", "arms", "limits", "strengths", "start", "known"
+            names = "of", "rows", "arms", "serial", "limits", "strengths", "start", "known"
             self._joined = {name: np.concatenate([getattr(each, name) for each in own]) for name in names}
             self._postures = self._joined.pop("known"), np.concatenate([each.turns for each in own], axis=1)
             self._whose = np.repeat(np.arange(len(own)), [len(each.of) for each in own])
@@ -134,22 +137,24 @@ class Tone(Effect):
             each.step(run, solids, gravity, own.reflexes, seconds)
         falls, pull = [each.fall for each in falling], math.hypot(*gravity)
         self._end = tone.target(falls, *course)
-        strength, reflexes = (
+        tones, fades, reflexes = (
             np.array(values)[whose]
-            for values in zip(*((own.tone * fall.strength, own.reflexes) for own, fall in zip(settings, falls)))
+            for values in zip(*((own.tone, fall.strength, own.reflexes) for own, fall in zip(settings, falls)))
         )
         rows, paces = joints["rows"], [tone.pace(each.character.height, pull) for each in falling]
-        weight = run.numbers["tone"][rows] * ~(run.limp | run.kinematic)[rows] * strength
+        weight = run.numbers["tone"][rows] * ~(run.limp | run.kinematic)[rows] * tones * fades
         weight *= run.effect("hits").strength[rows]
         braced = np.minimum(np.where(joints["arms"], tone.BRACED * weight, weight), 1.0)
         weight, own = np.where(reflexes, braced, weight), run.numbers["max_torque"][rows]
+        weight = tone.stiffened(weight, fades, self._memory["last"][0], relative, joints["limits"])
         strongest = np.where(own > 0.0, own, joints["strengths"])
+        frequency = tone.FREQUENCY * joints["serial"] / np.array(paces)[whose]
         return motors.Muscles(
             of=joints["of"],
             start=start,
             end=self._end,
-            weight=tone.stiffened(weight, relative, joints["limits"]),
-            parameters={"frequency": (tone.FREQUENCY / np.array(paces))[whose], "damping_ratio": tone.DAMPING_RATIO},
+            weight=weight,
+            parameters={"frequency": frequency, "damping_ratio": tone.DAMPING_RATIO},
             memory=self._memory,
             strongest=strongest,
             holding=weight**tone.HOLDS * strongest,

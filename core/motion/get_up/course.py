@@ -109,11 +109,11 @@ class Course:
         for _ in range(3):
             deltas, places = (a[1:-1] for a in own.solve(postures))
             elbows, wrists = (places[:, own.limbs[2:, i]] for i in (1, 2))
-            out = surface.ways_out(own, deltas, places, np.concatenate([elbows, wrists], axis=1)) * np.tile(
-                free, (2, 1)
-            )
-            postures.poles[1:-1, 2:] = unit(postures.poles[1:-1, 2:] + out[:, :2] / own.upper[2:, None])
-            postures.ends[1:-1, 2:] += out[:, 2:]
+            points = np.concatenate([elbows, (elbows + wrists) / 2.0, wrists], axis=1)
+            elbow, middle, wrist = np.split(surface.ways_out(own, deltas, places, points), 3, axis=1)
+            outs = [np.where(dot(a, a) > dot(middle, middle), a, middle) * free for a in (elbow, wrist)]
+            postures.poles[1:-1, 2:] = unit(postures.poles[1:-1, 2:] + outs[0] / own.upper[2:, None])
+            postures.ends[1:-1, 2:] += outs[1]
             first = own.firsts(postures)[1:-1, 2:]
             way = postures.ends[1:-1, 2:] - first
             far = np.linalg.norm(way, axis=-1, keepdims=True) / (own.upper + own.lower)[2:, None] / _REACH

@@ -110,12 +110,13 @@ class Surface:
         return np.stack([np.max(part, axis=-1, initial=0.0) for part in parts], axis=-1)
 
     def ways_out(self, own: Biped, deltas, places, points) -> np.ndarray:
-        """What brings points [f, p, 3] out of the round columns that the trunk's bodies fill in poses [f, m, ..]."""
-        result = np.zeros_like(points)
-        for row in {0, *own.spine} & set(self.rows.tolist()):
+        """What brings forearms' points [f, p, 3] out of the round columns of trunk and legs in poses [f, m, ..]."""
+        result, thin = np.zeros_like(points), self.offsets[self.rows == own.limbs[2, 1]]
+        thick = np.linalg.norm(np.cross(thin, own.ways[2, 1]), axis=-1).mean() if len(thin) else 0.0
+        for row in {0, *own.spine, *own.limbs[:2, :2].ravel()} & set(self.rows.tolist()):
             on, turn = self.rows == row, deltas[:, row, None]
             low, high = (self.offsets - self.radii[:, None])[on], (self.offsets + self.radii[:, None])[on]
-            low, high = low.min(axis=0), high.max(axis=0)
+            low, high = low.min(axis=0) - thick, high.max(axis=0) + thick
             seen, half = q.rotate(q.conjugate(turn), points - places[:, row, None]) - (low + high) / 2, (high - low) / 2
             size = np.linalg.norm(seen[..., :2] / half[:2], axis=-1, keepdims=True)
             inside = np.maximum(1.0 / np.maximum(size, 0.1) - 1.0, 0.0) * (np.abs(seen[..., 2:]) < half[2])
@@ -212,13 +213,20 @@ class Clearances:
             sole, palm = (reach(rows[i], tips[2 * i], -Z, own.sole) for i in range(2))
             return Clearances(belly, side, 0.035 * h, palm, sole, sole)
         sole = reach([row for row in own.limbs[0, 1:] if row >= 0], own.joints[foot], -Z, own.sole)
+
+        def stiff(limb, direction, usual):
+            """How far a limb goes on beyond a wrist or an ankle, where hand or foot have no bodies of their own."""
+            _first, middle, end, _extra = own.limbs[limb]
+            far = surface.extent(middle, own.joints[middle] - own.joints[end], direction)
+            return usual if end in surface.rows else float(np.clip(far, usual, 0.2 * h))
+
         return Clearances(
             front=reach(trunk, own.hip0, X, 0.065 * h),
             back=reach(trunk, own.hip0, -X, 0.065 * h),
             knee=float(np.clip(surface.extent(own.limbs[0, 1], np.zeros(3), X), 0.035 * h, 0.06 * h)),
-            palm=0.025 * h,
+            palm=stiff(2, own.ways[2, 1], 0.025 * h),
             sole=sole,
-            tuck=max(0.8 * length, 0.5 * sole) + 0.01 * h,
+            tuck=stiff(0, X, max(0.8 * length, 0.5 * sole) + 0.01 * h),
         )
 
 
@@ -291,14 +299,14 @@ class Author:
         legs = self.pair((foot, own.hips * 1.2, room.sole), (0, 0.2, 1), lambda s: turned(6 * s))
         arms = self.pair((0.8 * arm - trunk, wide + 0.3 * arm, room.palm), (-0.4, 1, 0.3), lambda s: self.palm(s, 180))
         keys = [] if sitting else [self.key("knees up", 0.9, (0, 0, room.back), (-88, -80, -52), legs, arms)]
-        lean = np.degrees(np.arccos(np.clip((0.8 * arm + room.palm - room.back) / trunk, 0.45, 0.9)))
-        hand = (-trunk * np.sin(np.radians(lean)) - 0.06 * arm, -wide - 0.12 * arm, room.palm)
-        up = ((0.3 * leg, wide + 0.05 * self.unit, room.back + 0.55 * trunk), (-0.3, 1, -0.5))
+        lean = np.degrees(np.arccos(np.clip((0.7 * arm + room.palm - room.back) / trunk, 0.45, 0.9)))
+        hand = (-trunk * np.sin(np.radians(lean)) - 0.06 * arm, -wide - 0.35 * arm, room.palm)
+        up = ((0.3 * leg, wide + 0.3 * arm, 0.8 * arm + room.palm - 0.09 * trunk), (-0.3, 1, -0.5))
         arms = [(*up, self.hanging(1, 0, -70)), (hand, (-0.5, -1, 0.2), self.palm(-1, 150))]
         trunks = (-0.9 * lean, turned(-15, -0.75 * lean, 10), turned(8, -5))
         keys.append(self.key("sit", 0.9, (0, 0, room.back * 1.05), trunks, legs, arms))
         # Both feet stay where they are: no hip turns far enough to bring a leg under a body that a hand bears.
-        hands = (foot + 0.2 * arm, wide + 0.2 * arm, 0.6 * leg)
+        hands = (foot + 0.2 * arm, wide + 0.35 * arm, 0.6 * leg)
         arms = self.pair(hands, (-0.6, 1, -0.3), lambda s: self.hanging(s, 0, -60))
         # The hand that bore goes ahead low, beside the foot: on its way to the other one's height it would swing out.
         low = (foot - 0.05 * arm, -wide - 0.22 * arm, 0.36 * leg)

@@ -172,7 +172,7 @@ def _raised(own: Biped, surface: Surface, found: Course, floor: Floor, seconds, 
     """How far trunk and limbs [f, 5] are raised off the floor at some times [f], without edges in `reach` frames."""
     lift = np.zeros((len(seconds), 5))
     stiff = not np.isin(own.limbs[:2, 2:], surface.rows).any()
-    for _ in range(3 if stiff else 1):  # raised, feet that are stiff with their shanks come to point down more
+    for _ in range(5 if stiff else 1):  # raised, feet that are stiff with their shanks come to point down more
         deltas, places = found.at(seconds, lift)
         deep = surface.depths(own, deltas, places, floor)
         deep = lift + np.where(np.isinf(deep), 0.0, deep)  # nobody is raised over a wall

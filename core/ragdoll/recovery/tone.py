@@ -30,7 +30,7 @@ SURE = 0.15  # of the height: how far the trunk leans, or will, when there is no
 HIGH = 0.6, 0.9  # [s] to the floor: below the first it is time to protect, above the second to draw in
 HOLDS = 2.0  # exponent: a weight w keeps its joint from turning faster than the spring with w^2 of the joint's strength
 BRACED = 1.5  # factor on the weights of arms that protect
-STIFFENS, STIFF = np.radians(20.0), 0.3  # before a limit, and the weight that it comes to there
+STIFFENS, STIFF = np.radians(20.0), 0.8  # before a limit, and the weight that it comes to there
 THIN = 1e-3  # [rad] least range of a swing
 CHOICES = 6  # relaxed, forwards, backwards, left, right, in the air; the order of `anatomy.joints.POSTURES`
 
@@ -145,12 +145,14 @@ def target(falls: list, of: np.ndarray, start: np.ndarray, postures: tuple, lyin
     return quaternion.slerp(result, lying, faded[of]) if faded.any() else result
 
 
-def stiffened(weight: np.ndarray, relative: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-    """Weights [k] that rise smoothly where a joint comes near its limits.
+def stiffened(weight: np.ndarray, fades: np.ndarray, before: np.ndarray, relative: np.ndarray, bounds: np.ndarray):
+    """Weights [k] that rise smoothly where a joint comes near its limits by the next frame, if it goes on as it does.
 
     Args:
-        relative: rotations of the joints [k, 4]. bounds: limits [k, 2, 3] [rad]; infinite ones count for nothing.
+        fades: factor on the rise [k]. before, relative: rotations of the joints [k, 4], of the last frame and now.
+        bounds: limits [k, 2, 3] [rad]; infinite ones count for nothing.
     """
+    relative = quaternion.multiply(quaternion.multiply(relative, quaternion.conjugate(before)), relative)
     angles = np.stack(limits.swing_twist_angles(relative), axis=1)
     sides = np.maximum(np.where(angles >= 0.0, bounds[:, 1], -bounds[:, 0]), THIN)
     # Swings end at an ellipse: how far it is to its edge, the way that the swing goes. Twists end at their limit.
@@ -160,4 +162,4 @@ def stiffened(weight: np.ndarray, relative: np.ndarray, bounds: np.ndarray) -> n
     to_edge = np.sqrt(np.add.reduce(swings, axis=1)) * (1.0 / share - 1.0)
     rest = np.where(share > 1e-6, np.minimum(to_edge, twist), twist)
     near = smooth_step(1.0 - rest / STIFFENS)
-    return np.maximum(weight, STIFF * near * (weight > 0.0))
+    return np.maximum(weight, STIFF * near * fades * (weight > 0.0))
