@@ -45,7 +45,7 @@ def _of_character(obj, scene):
     for name, text in stack.messages.items() if stack is not None else ():
         yield Finding("", ERROR, text if text.startswith(name) else f"{name}: {text}", "")
     for text in STATE.warnings.get(obj.name, ()):  # what the run goes on without
-        if text != _no_way_up(obj):  # which has a button
+        if text not in (_no_way_up(obj), STATE.upright.get(obj.name, ("", ""))[1]):  # has a button, or was to blend
             yield Finding("", WARNING, text, "")
     if state == "NONE":
         build = "build", {"bones": preferences.chosen("bones")}, "Build"
