@@ -190,7 +190,7 @@ def measured(name: str, frames: int) -> tuple[dict, tuple]:
     start = time.perf_counter()
     carried = bake._controls(obj, names)
     left = "".join(f", turned {name}" for name, only in zip(carried.bones, carried.reversed) if only)
-    costs = [f"{len(carried.control_of)} of {len(names)}{left}", time.perf_counter() - start]
+    costs = [f"{len(carried.control_of)} of {len(carried.bones)}{left}", time.perf_counter() - start]
     recorder = fallen(scene, obj, frames)
     cases, owned = {}, [body for body in carried.control_of if not carried.reversed[body]]
     for led, exact in ((False, True), (True, True), (True, False)):
