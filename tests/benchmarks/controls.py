@@ -6,7 +6,7 @@ given      motion that the controls were given at random is found again (FK: mea
            and 1 deg at 1.8 m; by IK with exact joints: ends 0.1 mm, knees and elbows mean 1, worst 5)
 physical   a shot in which the character is hit, by its size, and falls limp on a floor (mean 2 mm, worst 12), in FK and
            by IK with exact joints (stretched: without, worst 20); angles are those between bones' directions, twist
-           that no control gives is apart (180 deg where physics bends a knee the wrong way: a pole turns the whole limb)
+           that no control gives is apart (180 deg if physics bends a knee the wrong way: a pole turns the whole limb)
 planes     in which limbs by IK bend, where they are bent by more than 10 deg (2 deg)
 cost       seconds of the search, and of 250 frames in FK and IK (10); how often Blender evaluates a frame; how many
            times as long the rig's own operators take that snap its IK to its FK, where it has such
