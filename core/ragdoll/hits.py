@@ -93,7 +93,7 @@ def checked(hit: Hit | Explosion, names: Sequence[str], first: float, last: floa
 
     `names` are those of the bones that have bodies.
     Raises RagdollError: a bone without body, a value that is no number, a direction without length, a radius that is
-    not positive, a negative falloff or duration; names the hit by its place in the list, its bone and the value.
+    not positive, a negative falloff or time; names the hit by its place in the list, its bone and the value.
     """
     if isinstance(hit, Hit) and hit.bone not in names:
         raise RagdollError(f"{hit.title}: the bone has no body")

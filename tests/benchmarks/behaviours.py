@@ -191,10 +191,8 @@ def run(cases, rigs, speeds, sides, grounds, moments, pushed, sample, seed, bone
     """The named cases."""
     falls = [(*fall, ground) for ground, *fall in itertools.product(grounds, rigs, speeds, sides)]
     falls = random.Random(seed).sample(falls, min(sample, len(falls))) if sample else falls
-    results = [
-        CASES[name](SimpleNamespace(falls=falls, moments=moments, pushed=pushed, sample=sample, seed=seed, bones=bones))
-        for name in cases
-    ]
+    chosen = SimpleNamespace(falls=falls, moments=moments, pushed=pushed, sample=sample, seed=seed, bones=bones)
+    results = [CASES[name](chosen) for name in cases]
     return {name: value for figures, _met in results for name, value in figures.items()}, all(m for _f, m in results)
 
 

@@ -10,6 +10,7 @@ import rigs
 from active_ragdoll.core.blender import bake
 from animated import SAME, animate, animation_settings, curves, matrices, played, random_poses, restore
 from core.blender.bake import action_keys, actions
+from core.blender.physics import build
 from core.blender.rig import action_channels
 
 pytestmark = pytest.mark.blender_version
@@ -98,10 +99,13 @@ def test_the_current_action_is_keyed_itself_and_comes_back_bit_for_bit():
 
 
 # ---- by the operator -------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("stretch", (0.0, 0.008))
-def test_only_chosen_bones_and_frames_in_which_physics_acts_get_keys(fresh_scene, stretch):
-    """At full weight with a blow on the chest at frame 12; with a shin that its body cannot follow in length."""
+@pytest.mark.parametrize(("stretch", "size"), ((0.0, -1.0), (0.008, 1.0)))
+def test_only_chosen_bones_and_frames_in_which_physics_acts_get_keys(fresh_scene, stretch, size):
+    """At full weight with a blow on the chest at frame 12; mirrored, or with a shin that its body cannot follow."""
     obj = rigs.ragdoll(fresh_scene, 40, 1.0)
+    obj.scale.x = size
+    rigs.update()
+    build.rebuild(obj, fresh_scene)
     rigs.key(obj.pose.bones["shin.L"], "location", {1: (0.0, stretch, 0.0)})
     hitting.add(obj, "spine", 12, vector=(0.0, 1.0, 0.0), strength=60.0)
     bpy.ops.active_ragdoll.simulate()

@@ -92,7 +92,7 @@ def test_a_range_becomes_a_seamless_cycle(fresh_scene):
     assert np.abs(first - poses[0]).max() > 0.01
 
 
-@pytest.mark.parametrize("to, near, said", (("DEFORM", 1e-4, ""), ("CONTROLS", 2e-3, "no cycle stay as they are: 'f")))
+@pytest.mark.parametrize("to, near, said", (("DEFORM", 1e-4, ""), ("CONTROLS", 2e-3, "a cycle stay as they are: 'f")))
 def test_a_cycle_closes_where_what_carries_it_does_not(scene, to, near, said, capfd):
     obj = _walking(scene, to)
     rigs.key(obj.pose.bones["root"], "rotation_quaternion", {1: (1.0, 0.0, 0.0, 0.0), LAST: (0.9, 0.0, 0.3, 0.0)})

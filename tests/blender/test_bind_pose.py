@@ -171,6 +171,5 @@ def test_an_animation_that_never_leaves_such_a_rest_pose_is_told(fresh_scene):
     rig.obj.animation_data_clear()
     for bone in rig.obj.pose.bones:
         bone.matrix_basis = Matrix()
-    notes = build.build(rig.obj, rig.scene).notes
-    assert any("mean little" in note for note in notes)
+    assert any("mean little" in note for note in build.build(rig.obj, rig.scene).notes)
     assert diagnosis.BIND_POSE in [finding.kind for finding in diagnose.diagnose(rig.obj, rig.scene)]

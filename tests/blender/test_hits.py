@@ -98,6 +98,10 @@ def test_a_hit_loosens_and_the_weights_come_back(fresh_scene):
     assert np.all(np.diff(arm) >= 0.0) and arm[-1] == 1.0
     hurt = weights[20:, rigs.rows(obj, ("thigh.L", "shin.L", "foot.L"))] / weights[20:, rigs.rows(obj, ("foot.R",))]
     assert hurt[0].max() < 0.01 and hurt[11] == pytest.approx(0.5) and np.all(hurt[23:] == 1.0)
+    rigs.key(scene, "rigidbody_world.time_scale", {30: 1.0, 31: 0.25})
+    weights = rigs.play(scene, 1, 60, lambda: STATE.runs[scene.name].weights()[0].copy())
+    slowed = np.array(weights)[20:, rigs.rows(obj, ("shin.L",))].ravel()
+    assert np.diff(slowed).min() >= 0.0 and 0.85 < slowed[-1] < 0.95  # what has come back stays where time slows
 
 
 @pytest.mark.parametrize("broken", ("hit", "run", "removed"))

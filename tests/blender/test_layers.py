@@ -218,8 +218,7 @@ def test_states_without_what_they_need_say_so_and_show_the_pose_below(data_dir):
     plain = layered.plays(rig, "Idle", (5,))[5]
     graph = graph_of(rig, (("One", "Cheer"),), (), ())
     bpy.data.actions.remove(bpy.data.actions["Cheer"])
-    found = layered.shown(rig, (5,))[5]
-    assert rigs.angles(found, plain).max() < 0.05
+    assert rigs.angles(layered.shown(rig, (5,))[5], plain).max() < 0.05
     assert "Cheer" in pose_stack.of(rig.obj).messages['State "One"']
     graph.states[0].source, graph.states[0].blend_space = "BLEND_SPACE", "Nowhere"
     rig.scene.frame_set(6)

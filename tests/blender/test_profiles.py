@@ -66,8 +66,7 @@ def test_by_role_to_another_rig():
         assert settings.limits_from == "USER"
     made = profiles.collect(source.obj)
     target = rigs.load("walk.fbx")
-    applied = profiles.apply(target.obj, parse(dump(made), profiles.schema()))
-    assert applied.bones > 8
+    assert profiles.apply(target.obj, parse(dump(made), profiles.schema())).bones > 8
     found = profiles.anatomy_of(target.obj)
     frames, _rests = profiles.anatomical_frames(target.obj, found)
     seen = 0

@@ -200,11 +200,19 @@ def test_a_hand_that_hurts_is_not_laid_on_the_floor_to_get_up(monkeypatch):
     knock_outs.prepare(rig.scene, rig.obj, rig.first, rig.first + 80, rest_time=0.2, get_up="AUTOMATIC")
     effects.add_hit(rig.obj, rig.scene, "mixamorig:LeftForeArm", rig.first + 4, (0.0, 0.0, 1e-3))
     rig.obj.active_ragdoll.hits[0].hurts = 60.0
-    monkeypatch.setattr(
-        plan, "plan", lambda *given, **more: (found.append(more["manner"].held), made(*given, **more))[1]
-    )
+    monkeypatch.setattr(plan, "plan", lambda *of, **more: found.append(more["manner"].held) or made(*of, **more))
     knock_outs.run(rig.scene, rig.obj)
     assert found == [(2,)]  # the left one
+
+
+def test_what_was_simulated_before_trouble_has_its_states(fresh_scene):
+    obj = human(fresh_scene, 20)
+    rigs.key(obj, "scale", {1: (1.0, 1.0, 1.0), 12: (1.0, 2.0, 1.0)})
+    rigs.interpolate(obj, "CONSTANT")
+    with pytest.raises(RagdollError, match="was scaled"):
+        list(simulate.frames(fresh_scene))
+    fresh_scene.frame_set(8)
+    assert obj.active_ragdoll.state == "LIMP"
 
 
 def test_a_spine_of_four_bones_is_as_stiff_as_one_of_a_single_bone():

@@ -104,8 +104,7 @@ def test_rolls_scales_and_places_do_not_change_a_posture(convention):
     wanted = plain.extract(*plain.placed(posed(plain)))
     for seed, scale in ((1, 1.0), (2, 0.01), (3, 100.0)):
         own = biped(convention, seed, scale)
-        found = own.extract(*own.placed(posed(own)))
-        assert max(gaps(wanted, found)) < 1e-6
+        assert max(gaps(wanted, own.extract(*own.placed(posed(own))))) < 1e-6
         assert own.height == pytest.approx(plain.height)
 
 

@@ -97,8 +97,7 @@ def test_outside_the_nearest_edge_counts():
     np.testing.assert_allclose(weights_at(space, [[2.0, -1.0], [1.5, -0.9], [0.0, -1.0]]),
                                [[0.5, 0.5, 0], [0.75, 0.25, 0], [1, 0, 0]], atol=1e-12)  # fmt: skip
 
-    one = BlendSpace2D((SPEED, LEAN), ["only"], [[1, 0]])
-    assert one.weights(3, 0.3).tolist() == [1.0]
+    assert BlendSpace2D((SPEED, LEAN), ["only"], [[1, 0]]).weights(3, 0.3).tolist() == [1.0]
     two = BlendSpace2D((SPEED, LEAN), ["a", "b"], [[1, 0], [3, 0]])
     np.testing.assert_allclose(weights_at(two, [[1.5, 1], [0, -1], [3, 0]]), [[0.75, 0.25], [1, 0], [0, 1]], atol=1e-12)
 

@@ -55,8 +55,7 @@ def test_a_clip_from_poses_meets_them_at_their_times():
         assert_same_bits(clip.at(time), pose)
     half = clip.at(2.0)
     np.testing.assert_allclose(half.positions, 0.5 * (poses[2].positions + poses[3].positions))
-    one = Clip.from_poses("One", SKELETON.names, 24, poses[:1], [7.0])
-    assert one.frame_count == 1
+    assert Clip.from_poses("One", SKELETON.names, 24, poses[:1], [7.0]).frame_count == 1
 
 
 def test_bad_clips_are_refused_by_name(clip):

@@ -92,8 +92,7 @@ def test_between_two_poses_rotations_turn_and_the_rest_goes_evenly(rng):
     np.testing.assert_allclose(found[2], 0.75 * scales[0] + 0.25 * scales[1], **CLOSE)
     whole = quaternion.angle_between(*rotations)
     np.testing.assert_allclose(quaternion.angle_between(found[1], rotations[0]), 0.25 * whole, rtol=1e-6)
-    flat = np.zeros((4, 4))
-    assert np.isfinite(pose.between(flat, a[0], 0.5)).all()
+    assert np.isfinite(pose.between(np.zeros((4, 4)), a[0], 0.5)).all()
 
 
 def test_a_flattened_parent_is_refused_by_name_and_a_flattened_leaf_is_not(rng):

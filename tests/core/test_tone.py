@@ -139,8 +139,7 @@ def test_the_pose_goes_over_from_that_of_the_knock_out_and_keeps_what_no_posture
     for clock, share in ((0.0, 0.0), (tone.SETTLES, 1.0), (9.0, 1.0)):
         found = tone.target([tone.Fall(clock=clock)], alone, start, tone.sided(known), lying)
         assert quaternion.angle_between(found[1], start[1]) < 1e-9
-        wanted = np.where(share, end, start)
-        assert np.max(quaternion.angle_between(found, wanted)[[0, 2]]) < 1e-6
+        assert np.max(quaternion.angle_between(found, np.where(share, end, start))[[0, 2]]) < 1e-6
     lies = tone.target([tone.Fall(clock=9.0, faded=tone.FADES)], alone, start, tone.sided(known), lying)
     assert np.max(quaternion.angle_between(lies, lying)) < 1e-6  # muscles let go
 

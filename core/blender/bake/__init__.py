@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 
 import bpy
 import numpy as np
@@ -205,13 +206,13 @@ def _acting(obj, scene, recorder: Recorder) -> slice:
     rows = [obj.data.bones.find(name) for name in names]
     near = NEAR * obj.active_ragdoll.height / max(obj.active_ragdoll.built_scale, 1e-12)
     lengths = np.array([obj.data.bones[row].length for row in rows])
-    hidden = scene.active_ragdoll.source
+    hidden, bind = scene.active_ragdoll.source, armature.bind_joints(obj)[0]
     off = []
     with STATE.occupied():
         for frame, shown in zip(recorder.numbers, recorder.poses, strict=True):
             hidden.frame_set(frame)
             plain = armature.pose_matrices(source.evaluated(obj))
-            pulls = _stretched(obj, plain, names)
+            pulls = _stretched(obj, bind, plain, names)
             off.append(differ(plain[rows], shown[rows], near + pulls, NEARLY_PARALLEL + pulls / lengths))
         hidden.frame_set(scene.frame_current)
     if not any(off):
@@ -220,19 +221,21 @@ def _acting(obj, scene, recorder: Recorder) -> slice:
     return slice(off.index(True), len(off) - off[::-1].index(True))
 
 
-def _stretched(obj, plain: np.ndarray, names: list) -> np.ndarray:
+def _stretched(obj, bind: np.ndarray, plain: np.ndarray, names: list) -> np.ndarray:
     """By how much poses [n, 4, 4] of an animation have bones, or their children, off where joints hold bodies.
 
-    Joints keep lengths: where a rig stretches a limb, bodies that follow it exactly are elsewhere by that.
+    Joints keep lengths: where a rig stretches a limb, bodies that follow it exactly are elsewhere by that. What turns
+    between two bodies stretches nothing. bind: matrices in bind pose [n, 4, 4].
     """
-    parts, rows, off = obj.active_ragdoll.parts, obj.data.bones.find, {"": 0.0}
-    built = {part.bone: part.bind @ np.linalg.inv(part.offset) for part in parts}
+    parts, bones, off = obj.active_ragdoll.parts, obj.data.bones, {"": 0.0}
     for part in sorted(parts, key=lambda part: part.depth):
         off[part.bone] = off[part.parent]
-        if part.parent:
-            was = np.linalg.solve(built[part.parent], built[part.bone][:, 3])[:3] / obj.active_ragdoll.built_scale
-            now = np.linalg.solve(armature.rigid(plain[rows(part.parent)]), plain[rows(part.bone), :, 3])[:3]
-            off[part.bone] += np.linalg.norm(now - was)
+        way = [bones.find(bone.name) for bone in (bones[part.bone], *bones[part.bone].parent_recursive)]
+        joined = bones.find(part.parent)
+        for row, above in pairwise(way[: way.index(joined) + 1] if joined in way else [way[0], joined]):
+            if above >= 0:
+                was = np.linalg.solve(bind[above], bind[row, :, 3])
+                off[part.bone] += np.linalg.norm(np.linalg.solve(armature.rigid(plain[above]), plain[row, :, 3]) - was)
     pulls = off | {part.parent: off[part.bone] for part in sorted(parts, key=lambda part: off[part.bone])}
     return np.array([pulls.get(name, max(off.values())) for name in names])
 
@@ -290,7 +293,7 @@ def _close(recorder: Recorder, names: list[str], frames: int) -> None:
     apart = [c.data_path for c in curves if not np.isclose(*map(c.evaluate, ends), atol=1e-5)]
     others = {bone for path in apart for bone in rig_graph.bones_in(path) if bone in obj.data.bones}
     if others := others - rig_graph.leading(rig_graph.sources(obj), names).keys():
-        STATE.warn(obj.name, f"Keys that are not baked and no cycle stay as they are: {named(sorted(others))}")
+        STATE.warn(obj.name, f"Keys that are neither baked nor a cycle stay as they are: {named(sorted(others))}")
 
 
 def _tell_of_others(obj) -> None:

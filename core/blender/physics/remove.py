@@ -25,9 +25,8 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
     scene = next(filter(None, (built.scene_of(obj) for obj in objects)), scene)
     if scene is not None and scene.library is not None:
         scene = None
-    if scene is not None:
-        others = [obj for obj in with_ragdoll(bpy.data.objects) if obj.active_ragdoll.scene == scene]
-        objects = list(dict.fromkeys([*objects, *built.gone(others)]))
+    others = [obj for obj in with_ragdoll(bpy.data.objects) if scene is not None and obj.active_ragdoll.scene == scene]
+    objects = list(dict.fromkeys([*objects, *built.gone(others)]))
     live = {other for other in bpy.data.scenes if other.name in STATE.live_worlds}
     for other in (live | {obj.active_ragdoll.scene for obj in objects}) - {scene, None}:
         _end_first(other)
@@ -66,12 +65,13 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
                 source.drop(own_source)
             settings.recovery.property_unset("record")
             STATE.messages.pop(obj.name, None)
+        for obj in {*objects, *others}:
+            if not obj.active_ragdoll.muted:  # else it was a bake that warned, not the run that ends here
+                STATE.warnings.pop(obj.name, None)
         if scene is not None and scene.rigidbody_world is not None:
             world.halt(scene)
         if scene is not None:
             left = interrupt(scene)
-            for obj in (*others, *objects):  # warned of by a run that ends here
-                STATE.warnings.pop(obj.name, None)
             if not keep_world:
                 if not left:
                     collision.restore_layers(scene)

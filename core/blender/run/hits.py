@@ -54,6 +54,7 @@ class CharacterHits:
         self.inertia = body_objects.own_moments([part.body for part in parts])  # about the bodies' own axes [m, 3]
         self.factors = np.ones(len(parts))  # of its weights [m]
         self.stirred = False  # one is below 1, or a hitter acts
+        self.hurting: dict = {}  # seconds of the simulation since hits, by their title
         self.hits: list = []  # and explosions, those that are enabled, in the bodies' own axes
         self.targets: dict = {}  # objects that they refer to, by their title
         self.loose = core_hits.Loosening()
@@ -266,7 +267,10 @@ def _step_character(run, own: CharacterHits, scene, struck) -> np.ndarray:
     own.factors = core_hits.loosened(own.loose, own.factors, blows, own.parents, begin, end, *size)
     strength = np.ones(len(own.parents))
     for hit in own.hits:
-        if (left := core_hits.strength_left(getattr(hit, "hurts", 0.0), end - hit.frame / rate)) < 1.0:
+        # The rate may change in mid-shot, with the time scale.
+        before = own.hurting.get(hit.title, 0.0)
+        own.hurting[hit.title] = since = before + 1.0 / rate if before > 0.0 else end - hit.frame / rate
+        if (left := core_hits.strength_left(getattr(hit, "hurts", 0.0), since)) < 1.0:
             limb = core_hits.limb_of(own.character.bone_names.index(hit.bone), own.roles, own.parents)
             strength[limb] = np.minimum(strength[limb], left)
     least = min(own.factors.min(), strength.min())

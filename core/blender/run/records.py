@@ -301,11 +301,12 @@ def _near(corners: np.ndarray, other, margin: float) -> bool:
     return False
 
 
-def store(obj) -> None:
-    """Store the record and the readings of a simulated shot in the file, beside its baked cache."""
-    kept, recovery, settings = STATE.readings.get(obj.name), recovery_of(obj), obj.active_ragdoll
+def store(obj, run) -> None:
+    """Store the record and the readings of a run, which may have been stopped, in the file, beside its baked cache."""
+    kept, settings = STATE.readings.get(obj.name), obj.active_ragdoll
     with STATE.writing():
-        if recovery is not None:
-            settings.recovery.record = recovery.record.to_text()
+        for own in run.effect("recoveries").by_name.values():
+            if own.character.obj == obj:
+                settings.recovery.record = own.record.to_text()
         if kept and (settings.graph.enabled or settings.balance.enabled):
             settings.graph.record = json.dumps({str(frame): values for frame, values in kept.items()})

@@ -66,7 +66,7 @@ def frames(scene) -> Iterator[int]:
             write.follow_cache(run)
             for obj in shot_run.active_ragdolls(scene):
                 obj.active_ragdoll.cache_outdated = done < last  # stopped early: a bake simulates anew
-                records.store(obj)
+                records.store(obj, run)
             pose_stack.store_seen(scene)
             show.show_cached(scene)
 
