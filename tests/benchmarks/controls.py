@@ -5,8 +5,8 @@ python dev.py bench controls [--rigs human wolf ...] [--frames N] [--json FILE]
 given      motion that the controls were given at random is found again (FK: mean 0.3 mm and 0.1 deg, worst 2 mm
            and 1 deg at 1.8 m; by IK with exact joints: ends 0.1 mm, knees and elbows mean 1, worst 5)
 physical   a shot in which the character is hit, by its size, and falls limp on a floor (mean 2 mm, worst 12), in FK and
-           by IK with exact joints; angles are those between bones' directions, twist that no control gives is apart
-           (180 deg where physics bends a knee the wrong way: a pole turns the whole limb)
+           by IK with exact joints (stretched: without, worst 20); angles are those between bones' directions, twist
+           that no control gives is apart (180 deg if physics bends a knee the wrong way: a pole turns the whole limb)
 planes     in which limbs by IK bend, where they are bent by more than 10 deg (2 deg)
 cost       seconds of the search, and of 250 frames in FK and IK (10); how often Blender evaluates a frame; how many
            times as long the rig's own operators take that snap its IK to its FK, where it has such
@@ -44,9 +44,12 @@ FREE, FIGURES = np.inf, ("mean_mm", "worst_mm", "mean_deg", "worst_deg", "mean_t
 AIMS = {  # mean and worst mm, mean and worst deg, mean and worst deg of twist
     "given": (0.3, 2.0, 0.1, 1.0, 0.1, 1.0),
     "given ends": (0.1, 0.1, FREE, FREE, FREE, FREE),
-    "given middles": (1.0, 5.0, FREE, FREE, FREE, FREE),
-    **dict.fromkeys(("physical", "physical ends", "physical middles"), (2.0, 12.0, FREE, FREE, FREE, FREE)),
-    **dict.fromkeys(("given planes", "physical planes"), (FREE, FREE, 2.0, 2.0, FREE, FREE)),
+    **dict.fromkeys(("given by IK", "given middles"), (1.0, 5.0, FREE, FREE, FREE, FREE)),
+    **dict.fromkeys([f"physical{of}" for of in ("", " by IK", " ends", " middles")], (2.0, 12.0, *[FREE] * 4)),
+    **dict.fromkeys([f"stretched {of}" for of in ("by IK", "ends", "middles")], (20.0, 20.0, *[FREE] * 4)),
+    **dict.fromkeys(
+        [f"{case} planes" for case in ("given", "stretched", "physical")], (FREE, FREE, 2.0, 2.0, FREE, FREE)
+    ),
 }
 BENT = np.radians(10.0)  # of a limb, from where on its bend has a plane
 POSES, STEPS, SECONDS, SNAPPED = 4, 5, 10.0, 3
@@ -190,15 +193,17 @@ def measured(name: str, frames: int) -> tuple[dict, tuple]:
     costs = [f"{len(carried.control_of)} of {len(carried.bones)}{left}", time.perf_counter() - start]
     recorder = fallen(scene, obj, frames)
     cases, owned = {}, [body for body in carried.control_of if not carried.reversed[body]]
-    for led in (False, True):
-        rig = bake._controls(obj, names, controls.IK, True) if led else carried
+    for led, exact in ((False, True), (True, True), (True, False)):
+        rig = bake._controls(obj, names, controls.IK, exact) if led else carried
         if not led or rig.limbs.found:
             made = given(rig)
             shown, cost = solved(rig, recorder.numbers, recorder.poses)
-            costs += cost
-            again = solved(rig, [1] * len(made), made)[0]
-            for case, pair in (("given", (again, made)), ("physical", (shown, recorder.poses))):
-                cases |= of_limbs(rig, *pair, case) if led else {case: summary(apart(rig, *pair)[:, owned])}
+            pairs = {"physical" if exact else "stretched": (shown, recorder.poses)}
+            if exact:
+                pairs["given"], costs = (solved(rig, [1] * len(made), made)[0], made), [*costs, *cost]
+            for case, pair in pairs.items():
+                whole = summary(apart(rig, *pair)[:, owned])
+                cases |= {f"{case} by IK": whole, **of_limbs(rig, *pair, case)} if led else {case: whole}
         rig.remove()
     return cases, (*costs, *[0.0] * (6 - len(costs)), own / costs[2])
 
