@@ -374,7 +374,8 @@ class Author:
         end = (0.55 * rear[0][0] + 0.45 * foot, -own.hips * 1.1, room.tuck + 0.03 * own.leg)
         swing = (end, (1, -0.1, 0.1), turned(0, 45))
         hip = (foot - 0.38 * thigh, 0.25 * own.hips, 0.66 * own.leg + room.sole)
-        on_knee = (foot + 0.02 * self.unit - 0.32 * arm, own.hips * 1.05, knee - 0.03 * shank + room.knee + 0.24 * arm)
+        # Near the knee and over the thigh: farther back the hip's rise would leave the hand within the thigh.
+        on_knee = (foot + 0.02 * self.unit - 0.02 * arm, own.hips * 1.05, knee - 0.03 * shank + room.knee + 0.34 * arm)
         beside = (hip[0] + 0.3 * arm, -own.shoulder - 0.15 * arm, hip[2] + 0.02 * own.trunk)
         arms = [(on_knee, (-0.5, 1, 0.1), self.palm(1)), (beside, (-1, -0.4, 0), self.hanging(-1, 0, -30))]
         keys.append(self.key("rise", 0.55, hip, (28, 46, 22), [front, swing], arms))
