@@ -23,6 +23,9 @@ FLAT, UP = 0.2, Vector((0.0, 0.0, 1.0))  # a view flatter than that cannot lead 
 class RemoveOperator(OnRagdoll):
     """Takes the active item out of a list, by its path below `Object.active_ragdoll`; says where it is empty."""
 
+    def __init_subclass__(cls, items: str, empty: str, **own) -> None:
+        super().__init_subclass__(items=items, requires=(interface.filled(items, empty),), **own)
+
     def act(self, _context, obj):
         group, _dot, name = f"active_ragdoll.{self.items}".rpartition(".")
         lists.remove_item(attrgetter(group)(obj), name)
@@ -224,16 +227,30 @@ class ACTIVE_RAGDOLL_OT_move_way_up(DragOperator, bpy.types.Operator):
         return f"Moved by {own.offset.length:.2g} m"
 
 
-_AS_PLANNED = "Let the selected part of the way up be where the plan has it"
-_FORCED = "Remove the selected forced state"
-# What an operator takes out, its list, why it cannot, what it says of itself.
-for _what, _items, _empty, _text, *_label in (
-    ("hit", "hits", "There is no hit", "Take the active hit out of the list"),
-    ("explosion", "explosions", "There is no explosion", "Take the active explosion out of the list"),
-    ("attachment", "attachments", "There is no attachment", "Take the active attachment out of the list"),
-    ("way_point", "recovery.way_points", "Nothing is moved", _AS_PLANNED, "Remove Moved"),
-    ("recovery_event", "recovery.events", "No state is forced", _FORCED, "Remove Forced State"),
+# ---- taking them out again ------------------------------------------------------------------------------------------
+class ACTIVE_RAGDOLL_OT_remove_hit(RemoveOperator, bpy.types.Operator, items="hits", empty="There is no hit"):
+    """Take the active hit out of the list"""
+
+
+class ACTIVE_RAGDOLL_OT_remove_explosion(
+    RemoveOperator, bpy.types.Operator, items="explosions", empty="There is no explosion"
 ):
-    _name, _own = f"ACTIVE_RAGDOLL_OT_remove_{_what}", {"__doc__": _text, "items": _items}
-    _more = {"label": "".join(_label), "requires": (interface.filled(_items, _empty),)}
-    globals()[_name] = type(_name, (RemoveOperator, bpy.types.Operator), _own, **_more)
+    """Take the active explosion out of the list"""
+
+
+class ACTIVE_RAGDOLL_OT_remove_attachment(
+    RemoveOperator, bpy.types.Operator, items="attachments", empty="There is no attachment"
+):
+    """Take the active attachment out of the list"""
+
+
+class ACTIVE_RAGDOLL_OT_remove_way_point(
+    RemoveOperator, bpy.types.Operator, items="recovery.way_points", empty="Nothing is moved", label="Remove Moved"
+):
+    """Let the selected part of the way up be where the plan has it"""
+
+
+class ACTIVE_RAGDOLL_OT_remove_recovery_event(
+    RemoveOperator, bpy.types.Operator, items="recovery.events", empty="No state is forced", label="Remove Forced State"
+):
+    """Remove the selected forced state"""

@@ -15,6 +15,7 @@ from active_ragdoll.core.errors import RagdollError
 from animated import animation_settings, curves
 
 LAST = 5
+TURN = "rotation_quaternion", {1: (1, 0, 0, 0), LAST: (1.0, 0.2, 0.1, 0.05)}
 SWITCH = 'pose.bones["hips"]["ik_hand.L"]'
 
 
@@ -37,8 +38,7 @@ def _drive(obj, axes: int = 3):
 
 def _hide(obj):
     collection = obj.data.collections.new("Hidden")
-    for bone in obj.data.bones:
-        collection.assign(bone)
+    list(map(collection.assign, obj.data.bones))
     collection.is_visible = False
 
 
@@ -64,10 +64,6 @@ def _missing(obj):
     bpy.ops.object.mode_set(mode="EDIT")
     obj.data.edit_bones.remove(obj.data.edit_bones["head"])
     bpy.ops.object.mode_set(mode="OBJECT")
-
-
-def _keyed_below(obj):
-    rigs.key(obj.pose.bones["DEF-head"], "rotation_quaternion", {1: (1, 0, 0, 0), LAST: (0.9, 0.4, 0, 0)})
 
 
 def _keyed_switch(obj):
@@ -105,7 +101,7 @@ BAD = {
     "missing": (_missing, "The bone 'head' is gone that 'Copy Transforms' of 'DEF-head' follows"),
     "without w": (_without_w, ""),
     "idle and twin": (_idle_and_twin, ""),
-    "keyed below": (_keyed_below, "Keys that bones below the controls have stay as they are: 'DEF-head'"),
+    "keyed below": (lambda obj: rigs.key(obj.pose.bones["DEF-head"], *TURN), "have stay as they are: 'DEF-head'"),
     "keyed switch": (_keyed_switch, "'ik_hand.L' is keyed within the frames: it is held as at frame 1"),
 }
 
@@ -116,7 +112,7 @@ def test_the_rest_is_baked_and_what_is_wrong_is_named(fresh_scene, kind, capfd):
     obj = control_rigs.layered(fresh_scene)
     obj = damage(obj) or obj
     scene = bpy.context.scene
-    rigs.key(obj.pose.bones["spine"], "rotation_quaternion", {1: (1, 0, 0, 0), LAST: (1.0, 0.2, 0.1, 0.05)})
+    rigs.key(obj.pose.bones["spine"], *TURN)
     rigs.set_range(scene, 1, LAST)
     build.build(obj, scene, np.array([bone.name.startswith("DEF-") for bone in obj.data.bones]))
     bpy.ops.active_ragdoll.simulate()
@@ -157,8 +153,7 @@ def test_a_refused_bake_leaves_rig_and_animation_as_they_were(fresh_scene, monke
 
     def state():
         muted = [constraint.mute for bone in obj.pose.bones for constraint in bone.constraints]
-        played = obj.animation_data.action, obj.animation_data.use_nla, len(obj.animation_data.nla_tracks)
-        return muted, played, obj.pose.bones["hips"]["ik_hand.L"], rigs.counts(), obj.active_ragdoll.muted
+        return muted, animation_settings(obj), obj.path_resolve(SWITCH), rigs.counts(), obj.active_ragdoll.muted
 
     before = state()
     with pytest.raises(RuntimeError, match=said):

@@ -33,12 +33,10 @@ def _animated(kind):
 
 def _below(obj):
     """The channels of the animation in the range, as the bake records them."""
-    found = {name: [] for name in ("location", "rotation_quaternion", "rotation_axis_angle", "rotation_euler", "scale")}
-    for frame in RANGE:
-        bpy.context.scene.frame_set(frame)
-        for name, values in found.items():
-            values.append([list(getattr(bone, name)) for bone in obj.pose.bones])
-    return {name: np.array(values) for name, values in found.items()}
+    bones = obj.pose.bones
+    names = ("location", "rotation_quaternion", "rotation_axis_angle", "rotation_euler", "scale")
+    rows = rigs.step(bpy.context.scene, RANGE, lambda: [[list(getattr(b, name)) for b in bones] for name in names])
+    return {name: np.array(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
 
 
 @pytest.mark.parametrize("kind", ("action", "tracks", "both"))
@@ -98,7 +96,6 @@ def test_the_current_action_is_keyed_itself_and_comes_back_bit_for_bit():
     assert np.array_equal(played(obj, EVERY), before)
 
 
-# ---- by the operator -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("stretch", "size"), ((0.0, -1.0), (0.008, 1.0)))
 def test_only_chosen_bones_and_frames_in_which_physics_acts_get_keys(fresh_scene, stretch, size):
     """At full weight with a blow on the chest at frame 12; mirrored, or with a shin that its body cannot follow."""
@@ -119,13 +116,11 @@ def test_only_chosen_bones_and_frames_in_which_physics_acts_get_keys(fresh_scene
     bpy.ops.active_ragdoll.revert_bake()
     assert not obj.animation_data.nla_tracks
     rigs.select(obj, "head", "spine")
-    for chosen, wanted in (
-        ("SELECTED", {"head", "spine"}),
-        ("SIMULATED", {part.bone for part in obj.active_ragdoll.parts}),
-    ):
+    wanted = {"SELECTED": {"head", "spine"}, "SIMULATED": {part.bone for part in obj.active_ragdoll.parts}}
+    for chosen, names in wanted.items():
         bpy.ops.active_ragdoll.bake(bones=chosen, destination="LAYER")
         paths = {curve.data_path for curve in rigs.curves_of(obj.active_ragdoll.baked_action)}
-        assert {path.split('"')[1] for path in paths} == wanted
+        assert {path.split('"')[1] for path in paths} == names
         bpy.ops.active_ragdoll.revert_bake()
 
 

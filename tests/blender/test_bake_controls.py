@@ -148,6 +148,20 @@ def test_what_a_tweak_bends_is_foreseen_where_the_bone_has_turned(fresh_scene):
     assert np.transpose(bent) * length / 1e-3 == pytest.approx(rig._jacobian(before, [tweak])[6:9, 3:], abs=0.02)
 
 
+def test_a_step_that_leaves_as_much_as_was_missing_is_not_the_last(fresh_scene):
+    """From 0.2 rad on the bone turns so much more than its control that the first step goes past the pose by all."""
+    place = ((0, 0, 0), (0, 1, 0))
+    obj = rigs.armature(fresh_scene, {"control": (*place, None), "bone": (*place, "control")})
+    obj.pose.bones["bone"].lock_rotation = (True, True, True)
+    turns = {"from_min_x_rot": 0.2, "from_max_x_rot": 1.2, "to_max_x_rot": 2.06, "mix_mode_rot": "ADD"}
+    control_rigs.constraint(obj, "bone", "TRANSFORM", "control", map_from="ROTATION", map_to="ROTATION", **turns)
+    build.build(obj, fresh_scene, np.array([False, True]))
+    rig = controls.Controls(obj, ["bone"], [-1])
+    off = rig.solve(1, rig.shown() @ np.array(Matrix.Rotation(0.4, 4, "X")), None)[1]
+    rig.remove()
+    assert off[0, 0] < 1e-3
+
+
 @pytest.mark.parametrize("to, keying", (("CONTROLS", True), ("AUTO", False), ("DEFORM", False)))
 def test_the_pose_of_a_frame_is_put_on_bones_or_controls(fresh_scene, to, keying):
     obj = _controlled(fresh_scene) if to != "DEFORM" else rigs.swinging_human(fresh_scene, 1, LAST)

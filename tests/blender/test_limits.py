@@ -79,8 +79,7 @@ def test_a_narrowed_joint_is_found_with_its_frames_and_widened(scene):
     assert found.frames.tolist() == frames[beyond].tolist()
     assert np.degrees(found.worst) == pytest.approx(angle.max() - 10.0, abs=0.02)
     assert "thigh.L" in report.text() and str(found.worst_frame) in report.text()
-    built = build.rebuild(obj, scene)
-    assert any("thigh.L" in note and "Check Limits" in note for note in built.notes)
+    assert any("thigh.L" in note and "Check Limits" in note for note in build.rebuild(obj, scene).notes)
 
     assert bpy.ops.active_ragdoll.check_limits(widen=True) == {"FINISHED"}
     assert bone.limits_from == "USER" and not obj.active_ragdoll.layout_changed

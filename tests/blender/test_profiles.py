@@ -150,8 +150,7 @@ def test_the_animation_does_not_fight_a_presets_limits(data_dir, preset):
     rig = rigs.load(data_dir / or_own("Knight.glb")[0], 60)
     profiles.apply(rig.obj, profiles.preset(preset))
     built = build.build(rig.obj, rig.scene)
-    stated = [bone for bone in simulated(rig.obj) if bone.active_ragdoll.limits_from == "PROFILE"]
-    assert len(stated) >= 7
+    assert len([bone for bone in simulated(rig.obj) if bone.active_ragdoll.limits_from == "PROFILE"]) >= 7
     assert not [excess for excess in diagnose.check_limits(rig.obj, rig.scene).found if excess.worst > np.radians(1.0)]
     if preset == "ROBOT":
         assert any("widened the preset's limits" in note for note in built.notes)

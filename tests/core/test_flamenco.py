@@ -49,6 +49,5 @@ def test_a_shot_is_simulated_by_the_extensions_command():
 def test_the_result_is_rendered_when_it_is_there():
     simulate, *renders = compiled(render_output="/frames/####")
     assert [task["after"] for task in renders] == [[simulate["name"]]] * 3
-    ranges = [task["commands"][0]["args"][-1] for task in renders]
-    assert ranges == ["1..10", "11..20", "21..25"]
+    assert [task["commands"][0]["args"][-1] for task in renders] == ["1..10", "11..20", "21..25"]
     assert {task["commands"][0]["blendfile"] for task in renders} == {"/out/fall.blend"}

@@ -240,8 +240,7 @@ def test_degenerate_targets_and_chains():
     one = chain(body, {"eye.L": 180}, {}, False)
     for azimuth in (0, 90, 180):
         assert aimed(body, one, body.bind, target_at(body, azimuth, 0))[1] < EXACT
-    root = chain(body, {"root": 180}, {}, False)
-    assert aimed(body, root, body.bind, (3, 2, 1))[1] < EXACT
+    assert aimed(body, chain(body, {"root": 180}, {}, False), body.bind, (3, 2, 1))[1] < EXACT
 
 
 def test_comfort_spreads_before_the_limit():

@@ -202,10 +202,8 @@ def test_same_name_of_another_part_goes_by_role():
         Entry({"mass": 2.0}, "Bone.001", "HAND", "RIGHT", 0),
     ]
     names = ["Bone.001", "Bone", "x", "y"]
-    found = matched(entries_here, names, ARMS)
-    assert [s.get("mass") for s in found.settings] == [1.0, 2.0, None, None]
-    by_name = matched(entries_here, names, ARMS, "NAME")
-    assert [s.get("mass") for s in by_name.settings] == [2.0, 1.0, None, None]
+    assert [s.get("mass") for s in matched(entries_here, names, ARMS).settings] == [1.0, 2.0, None, None]
+    assert [s.get("mass") for s in matched(entries_here, names, ARMS, "NAME").settings] == [2.0, 1.0, None, None]
 
 
 @pytest.mark.parametrize("count", [1, 5])

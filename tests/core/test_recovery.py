@@ -68,8 +68,7 @@ def test_a_switched_off_character_wakes_with_the_next_hit():
 def test_moving_again_starts_the_clock_of_rest_anew():
     walked = run(Settings(), motion=lambda time, *more: FALLING if 2.5 < time <= 2.6 else knocked_out(time, *more))
     assert phases(walked)[:5] == [ACTIVE, LIMP, SETTLING, LIMP, SETTLING]
-    first = next(i for i, state in enumerate(walked) if state.phase == RECOVERING)
-    assert first == pytest.approx(24 * 3.6, abs=1.6)
+    assert next(i for i, state in enumerate(walked) if state.phase == RECOVERING) == pytest.approx(24 * 3.6, abs=1.6)
 
 
 def test_the_distance_knocks_out_who_was_near_before():

@@ -40,7 +40,8 @@ DAMPING, LEAST_DAMPING, FARTHEST = 0.1, 0.03, 0.6  # turned in one step [rad]: t
 TURNED_ROUND, LET_GO = 0.1, 0.01  # share of a pivot's distances from tail and head; of what places count then
 BEGINS = 10.0  # what places count where a limb begins: if it is straight, its middle joint is off much further
 PLACE_WEIGHT = 6.0  # of a bone's place in heights against its rotation [rad]: twist cannot always be given
-STEPS, ENOUGH, EXACT = 40, 0.01, 1e-4  # most steps; gains that do not pay unless a turn is cut short; no error [rad]
+STEPS, EXACT = 40, 1e-4  # most steps; no error [rad]
+ENOUGH, MUCH = 0.01, 0.5  # gains that do not pay, unless that much was promised or a turn is cut short
 
 
 @dataclass
@@ -522,7 +523,8 @@ class Controls:
             step[tweaks] = np.clip(step[tweaks], -FARTHEST, FARTHEST)
             size = max(np.linalg.norm(error[rows]), 1e-12)
             promised = error.ravel() - jacobian @ step
-            if 1.0 - np.linalg.norm(promised[mask.any(axis=1)]) / size < ENOUGH or size < EXACT:
+            hoped = 1.0 - np.linalg.norm(promised[mask.any(axis=1)]) / size
+            if hoped < ENOUGH or size < EXACT:
                 break
             moved = _moved(basis, step.reshape(-1, 6) * self.units)
             there, left = self._try(bones, moved, wanted)
@@ -532,7 +534,7 @@ class Controls:
                 basis, poses, error, damping = moved, there, left, max(damping * 0.3, LEAST_DAMPING)
             else:
                 damping *= 10.0
-            if -ENOUGH < gain < ENOUGH and np.abs(step.reshape(-1, 6)[:, :3]).max() < 0.99 * FARTHEST:
+            if abs(gain) < ENOUGH and hoped < MUCH and np.abs(step.reshape(-1, 6)[:, :3]).max() < 0.99 * FARTHEST:
                 break
         for bone, matrix in zip(bones, basis, strict=True):
             bone.matrix_basis = Matrix(matrix)
@@ -555,8 +557,7 @@ class Controls:
     def _weights_in(self, poses: np.ndarray) -> np.ndarray:
         """What turns of bodies count about the axes of the armature [m, 3, 3]."""
         axes = _axes(poses[self.rows])
-        weights = self._sure + self._loose * (np.eye(3) - self._sure)
-        return axes @ weights @ axes.transpose(0, 2, 1)
+        return axes @ (self._sure + self._loose * (np.eye(3) - self._sure)) @ axes.transpose(0, 2, 1)
 
     def _jacobian(self, poses: np.ndarray, owners: list) -> np.ndarray:
         """How the errors [m * 6] of bodies go down with turns and shifts in heights of owners [k * 6]."""
@@ -589,8 +590,7 @@ def _rotation(vector: np.ndarray) -> Matrix:
 def _moved(basis: np.ndarray, steps: np.ndarray) -> np.ndarray:
     """Basis matrices [.., 4, 4] turned in their own axes by rotation vectors and shifted: steps [.., 6]."""
     result = basis.copy()
-    turns = quaternion.to_matrix(quaternion.from_rotation_vector(steps[..., :3]))
-    result[..., :3, :3] = basis[..., :3, :3] @ turns
+    result[..., :3, :3] = basis[..., :3, :3] @ quaternion.to_matrix(quaternion.from_rotation_vector(steps[..., :3]))
     result[..., :3, 3] += steps[..., 3:]
     return result
 
