@@ -117,9 +117,8 @@ def test_thick_forearms_that_go_on_beyond_the_wrists_keep_off_thick_thighs(how):
     thighs, lowers, thick = own.limbs[:2, 0], own.limbs[2:, 1], 0.07 * own.height
     corners = np.array(list(itertools.product((-1, 1), (-1, 1), (0, 1)))) * (thick, thick, -own.upper[0])
     ways = own.joints[own.limbs[2:, 2]] - own.joints[lowers]
-    tips = (
-        np.repeat(ways * (1.0 + thick / own.lower[2:, None]), 2, axis=0) + [[0, thick / 2, 0], [0, -thick / 2, 0]] * 2
-    )
+    tips = np.repeat(ways * (1.0 + thick / own.lower[2:, None]), 2, axis=0)
+    tips += [[0, thick / 2, 0], [0, -thick / 2, 0]] * 2
     rows = np.concatenate([np.repeat(thighs, 8), np.repeat(lowers, 2)])
     surface = Surface(rows, np.concatenate([corners, corners, tips]), np.full(20, 1e-3))
     made = planned(own, how, 1, surface=surface)
