@@ -150,7 +150,9 @@ def get_ups(chosen) -> tuple[dict, bool]:
     found = [get_up(*fall, chosen.bones) for fall in chosen.falls]
     head = max(map(list, found), key=len)
     _characters.print_table("get-ups", head, [[one.get(name, "") for name in head] for one in found])
-    return {"get_ups": found}, all(not one["planned beyond"] and one["off plan"] <= 0.02 for one in found)
+    sound = [one for one in found if not one["planned beyond"] and one["off plan"] <= 0.02]
+    met = all(one["acceleration"] <= 1.3 and not one["simulated beyond"] for one in sound)
+    return {"get_ups": found}, met and sound == found
 
 
 def get_up(name: str, speed: float, side: str, ground: str, bones: str) -> dict:
@@ -170,9 +172,7 @@ def get_up(name: str, speed: float, side: str, ground: str, bones: str) -> dict:
     simulated = own.placed(shown[:, motion.rig.skeleton.to_level])
     joints = own.limbs[:, :2].ravel()
     off = np.linalg.norm(simulated[1] - planned[1], axis=-1)[:, joints] / own.height
-    pushes = [
-        np.sqrt(np.mean(np.diff(places[:, joints], n=2, axis=0) ** 2)) for _deltas, places in (simulated, planned)
-    ]
+    pushes = [np.sqrt(np.mean(np.diff(p[:, joints], n=2, axis=0) ** 2)) for _deltas, p in (simulated, planned)]
     figures, felt = (motion_figures.figures(own, *motion, fps) for motion in (planned, simulated))
     return case | {
         "planned beyond": _named(figures), "off plan": float(off.mean()), "worst": float(off.max()),
