@@ -30,10 +30,9 @@ from ..rig.armature import pose_matrices, rigid
 from .ik_limbs import CARRIED, HIDDEN, NEAR, Limbs, has_solver, turns_between
 
 FK, IK, AS_KEYED = "FK", "IK", "AS_KEYED"
-TURN = 0.02  # of the trials at rest [rad]
 FOLLOWS, STAYS = 0.5, 0.4  # shares of a turn: from there a bone follows, up to there (a share of its twist) it does not
 FULLY = 0.9  # about its two best axes an owner turns its bone by this share
-HELPS = 0.05  # from there on a turn of a further control gives errors that no other gives
+TURN, HELPS = 0.02, 0.05  # of the trials at rest [rad]; from there on a turn of a further one gives what no other does
 LOOSE = 0.15, 0.3, 0.03  # what errors count about axes that owners do not turn: without tweaks, with them, at last
 FOUND, NEARLY = 0.002, 0.02  # errors of a pose that controls can make, and of one that is on the way there
 DAMPING, LEAST_DAMPING, FARTHEST = 0.1, 0.03, 0.6  # turned in one step [rad]: the responses hold for small turns only
@@ -182,8 +181,9 @@ class Controls:
         if self._turn_back(best):
             self.limbs = Limbs(self, {self.rows[owner.body] for owner in self._owners()})
         theirs = {name for limb in self.limbs.found for name in limb.controls()}
-        led = self._led()
-        self.owners = [owner for owner in self._owners() if owner.name not in theirs and not led[owner.body]]
+        found = [owner for owner in self._owners() if owner.name not in theirs and not self._led()[owner.body]]
+        moved = {n: np.abs(e[:, ~self.bodiless] / [[[1.0]], [[self.height]]]).max() for n, e in self._effects.items()}
+        self.owners = [o for o in found if not self.bodiless[o.body] or moved[o.name] < NEAR * TURN]  # pulls no body
         self.owners += self._tweaks(theirs)
         self._weigh()
         turned = [owner.body for owner in self.owners if owner.unit == 0.0]
@@ -367,7 +367,7 @@ class Controls:
     def _tweaks(self, taken: set) -> list[Owner]:
         """Controls next to the heads of bodies that nothing turns: their shifts bend the limb there."""
         found, taken = [], taken | {owner.name for owner in self.owners}
-        for body in np.setdiff1d(np.flatnonzero(~self._led()), [owner.body for owner in self.owners]):
+        for body in np.setdiff1d(np.flatnonzero(~(self._led() | self.bodiless)), [o.body for o in self.owners]):
             head, fits = self._rest[self.rows[body], :3, 3], []
             for name in (name for name in self.shaped & self._reach.keys() - taken if self._reach[name][body]):
                 if np.linalg.norm(self._rest[self.all.find(name), :3, 3] - head) < NEAR * self.height:
