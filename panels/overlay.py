@@ -74,14 +74,7 @@ def collected(context) -> list:
             found.append(viewport.lines(*here, Show(settings.bodies, joints=False, limits=False), eye))
             continue
         found.append(viewport.lines(*here, Show(*(getattr(settings, field.name) for field in fields(Show))), eye))
-        if settings.hits:
-            found.append(viewport.hit_lines(*here))
-        if settings.attachments:
-            found.append(viewport.attachment_lines(*here))
-        if settings.plan:
-            found.append(viewport.plan_lines(obj, context.scene))
-        if settings.simulated:
-            found.append(viewport.simulated_bones(*here))
+        found += [draw(*here) for name, draw in viewport.ON_TOP.items() if getattr(settings, name)]
     return [lines for lines in found if lines is not None and len(lines.ends)]
 
 

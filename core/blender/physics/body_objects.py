@@ -120,6 +120,11 @@ def pieces_by_body(settings) -> dict:
     return found
 
 
+def place_in(piece) -> np.ndarray:
+    """Where a compound's piece was made, in its body's own frame before it is scaled [4, 4]."""
+    return np.array(piece.matrix_parent_inverse @ piece.matrix_basis, dtype=float)
+
+
 def solids_of(body) -> list[Shape]:
     """The convex shapes of a body where it was made, in the world; a compound has those of its children."""
     place = np.array(body.matrix_basis, dtype=float)
@@ -127,8 +132,7 @@ def solids_of(body) -> list[Shape]:
     if kind != COMPOUND:
         return [_shape(body, kind, place)]
     children = [child for child in body.children if child.type == "MESH" and child.rigid_body is not None]
-    places = [place @ np.array(child.matrix_parent_inverse @ child.matrix_basis, dtype=float) for child in children]
-    found = [_shape(child, child.rigid_body.collision_shape, own) for child, own in zip(children, places, strict=True)]
+    found = [_shape(child, child.rigid_body.collision_shape, place @ place_in(child)) for child in children]
     return found or [_shape(body, CONVEX_HULL, place)]
 
 
@@ -355,11 +359,7 @@ def _points(mesh) -> np.ndarray:
 
 def _placed(pieces) -> np.ndarray:
     """Corners of a compound's pieces [k, 3], in the body's own frame before it is scaled."""
-    found = [np.empty((0, 3))]
-    for piece in pieces:
-        place = np.array(piece.matrix_parent_inverse @ piece.matrix_basis, dtype=float)
-        found.append(moved(_points(piece.data), place))
-    return np.concatenate(found)
+    return np.concatenate([np.empty((0, 3)), *(moved(_points(piece.data), place_in(piece)) for piece in pieces)])
 
 
 def _checksum(points) -> str:

@@ -334,10 +334,9 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
         body_objects.set_shape(rigid_body, shape.kind, shape.half)
         body_objects.add_pieces(scene, body, shape, settings.collection)
         rigid_body.mass = masses[i]
-        rigid_body.friction = tuning.friction
         rigid_body.restitution = tuning.bounciness
-        rigid_body.linear_damping = tuning.linear_damping
-        rigid_body.angular_damping = tuning.angular_damping
+        for own in ("friction", "linear_damping", "angular_damping"):
+            setattr(rigid_body, own, getattr(tuning, own))
         rigid_body.use_deactivation = False
         rigid_body.deactivate_linear_velocity = SLEEPY * pace
         rigid_body.deactivate_angular_velocity = SLEEPY_TURN / pace

@@ -65,9 +65,8 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
     rows = np.flatnonzero(np.array(cones) & (plan.parents >= 0))
     stated = (np.array([getattr(own[i], name)[:] for i in rows]) for name in ("limit_min", "limit_max"))
     within = set(rows[~limits.cones_beyond(*stated, relatives[:, rows])]) if len(rows) else ()
-    for i, (bone, settings) in enumerate(zip(plan.bones, own, strict=True)):
-        if plan.parents[i] < 0:
-            continue
+    for i, bone, _parent in plan.joints():
+        settings = own[i]
         if settings.limits_from not in widened:
             excess = float(np.max(excesses(pose.names[bone], settings, relatives[:, i])))
             if excess > NOTED:
@@ -148,8 +147,7 @@ def _state_limits(pose_bone, anatomical, axes) -> None:
 
 def check_limits(obj, plan) -> None:
     """Raise RagdollError, with the bone's name, where the limits that a user has set make no sense."""
-    for bone in plan.bones[plan.parents >= 0]:
-        pose_bone = obj.pose.bones[int(bone)]
+    for pose_bone in (obj.pose.bones[bone] for _row, bone, _parent in plan.joints()):
         if pose_bone.active_ragdoll.limits_from == "USER":
             excesses(pose_bone.name, pose_bone.active_ragdoll, np.array([[1.0, 0.0, 0.0, 0.0]]))
 
@@ -235,8 +233,8 @@ def separations(obj, pose, plan, poses, to_world) -> dict:
     """
     bind, axes = to_world @ pose.local, rigid(poses[:, plan.bones])[..., :3, :3]
     found = {}
-    for i in np.flatnonzero(plan.parents >= 0).tolist():
-        bone, parent = plan.bones[i], plan.bones[plan.parents[i]]
+    for i, bone, above in plan.joints():
+        parent = plan.bones[above]
         place = (np.linalg.inv(bind[parent]) @ bind[bone])[:3, 3]
         there = np.einsum("fij,j->fi", poses[:, parent, :3, :3], place) + poses[:, parent, :3, 3]
         apart = np.einsum("fij,fi->fj", axes[:, i], there - poses[:, bone, :3, 3])
@@ -252,10 +250,7 @@ def make_joints(obj, scene, collection, pose, plan, animated, apart) -> int:
         animated, apart: see `set_limits` and `separations`.
     """
     bodies, size = [part.body for part in obj.active_ragdoll.parts], 0.01 * obj.active_ragdoll.height
-    for i, bone in enumerate(plan.bones):
-        parent = int(plan.parents[i])
-        if parent < 0:
-            continue
+    for i, bone, parent in plan.joints():
         name, settings = pose.names[bone], obj.pose.bones[bone].active_ragdoll
         frame = pose.matrices[bone] @ affine(_rotation(settings.joint_rotation))
         specs = constraints.plan(settings.joint, tuple(settings.limit_min), tuple(settings.limit_max))

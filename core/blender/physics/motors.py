@@ -35,10 +35,7 @@ def make_motors(obj, scene, collection, pose, plan, animated) -> None:
         animated: joint rotations [f, 4] of the sampled animation, by body, where they are known.
     """
     parts, size = obj.active_ragdoll.parts, 0.005 * obj.active_ragdoll.height
-    for i, bone in enumerate(plan.bones):
-        parent = int(plan.parents[i])
-        if parent < 0:
-            continue
+    for i, bone, parent in plan.joints():
         settings = obj.pose.bones[bone].active_ragdoll
         turn = quaternion.to_matrix(quaternion.normalize(np.array(settings.joint_rotation, dtype=float)))
         frame = pose.matrices[bone] @ affine(turn)

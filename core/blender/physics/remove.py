@@ -49,8 +49,7 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
         helpers = {o for collection in collections for o in collection.objects if built.is_ours(o)}
         helpers = {o for o in helpers.union(strays) | _unused_sources(objects, scene) if o.library is None}
         if scene is not None and scene.rigidbody_world is not None:
-            cache = scene.rigidbody_world.point_cache
-            if cache.is_baked and scene.active_ragdoll.cache_is_ours:
+            if scene.active_ragdoll.cache_is_ours:
                 world.free_cache(scene)
             world.release(scene)
         remove_collections(collections, scene, helpers)
@@ -68,15 +67,16 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
         for obj in {*objects, *others}:
             if not obj.active_ragdoll.muted:  # else it was a bake that warned, not the run that ends here
                 STATE.warnings.pop(obj.name, None)
-        if scene is not None and scene.rigidbody_world is not None:
+        if scene is None:
+            return
+        if scene.rigidbody_world is not None:
             world.halt(scene)
-        if scene is not None:
-            left = interrupt(scene)
-            if not keep_world:
-                if not left:
-                    collision.restore_layers(scene)
-                    world.restore(scene)
-                drop_source_scenes()
+        interrupt(scene)
+        if not (keep_world or built.ragdolls(scene)):
+            collision.restore_layers(scene)
+            world.restore(scene)
+        if not keep_world:
+            drop_source_scenes()
 
 
 def _end_first(scene) -> None:
@@ -93,11 +93,8 @@ def _end_first(scene) -> None:
     interrupt(scene)
 
 
-def interrupt(scene) -> list:
-    """End the scene's run, if there is one. Its characters show their animation until the shot begins again.
-
-    Returns the characters that have a ragdoll of their own there.
-    """
+def interrupt(scene) -> None:
+    """End the scene's run, if there is one. Its characters show their animation until the shot begins again."""
     run = STATE.runs.pop(scene.name, None)
     others = built.ragdolls(scene)
     if all(obj.active_ragdoll.muted for obj in others):
@@ -108,7 +105,6 @@ def interrupt(scene) -> list:
         for physics in filter(None, (obj.active_ragdoll.physics_armature for obj in others)):
             physics.update_tag()  # copied again from the original, which shows the animation
         STATE.at_rest.add(scene.name)
-    return others
 
 
 def _unused_sources(objects, scene) -> set:

@@ -45,7 +45,7 @@ def _of_character(obj, scene):
     for name, text in stack.messages.items() if stack is not None else ():
         yield Finding("", ERROR, text if text.startswith(name) else f"{name}: {text}", "")
     for text in STATE.warnings.get(obj.name, ()):  # what the run goes on without
-        if text not in (_no_way_up(obj), STATE.upright.get(obj.name, ("", ""))[1]):  # has a button, or was to blend
+        if text != _no_way_up(obj):  # which has a button, or it was told to blend
             yield Finding("", WARNING, text, "")
     if state == "NONE":
         build = "build", {"bones": preferences.chosen("bones")}, "Build"
@@ -79,17 +79,15 @@ def _of_ragdoll(obj, scene, state: str):
     if all(obj.pose.bones[bone].active_ragdoll.role == GENERIC for bone in bones if bone in obj.pose.bones):
         text = "No bone was recognised: ranges are generic. Give bones their roles in Setup > Active Bone > Body"
         yield Finding("", INFO, text, "", (), *REBUILD)
-    if text := _no_way_up(obj):
+    if settings.recovery.enabled and get_up.is_planned(settings.recovery) and (text := _no_way_up(obj)):
         yield refusal(NO_WAY_UP, text)
     if not has_floor(obj, scene):
         yield Finding("", INFO, "No floor below: limp, it falls without end", "", (), "add_floor", {}, "Add Floor")
 
 
 def _no_way_up(obj) -> str:
-    """Why a character that is to get up over hands and feet cannot; looked for once in each build."""
-    group, build = obj.active_ragdoll.recovery, diagnose.identity(obj)
-    if not (group.enabled and get_up.is_planned(group)):
-        return ""
+    """Why a character cannot get up over hands and feet; looked for once in each build."""
+    build = diagnose.identity(obj)
     if STATE.upright.get(obj.name, ("",))[0] != build:
         reason = ""
         try:

@@ -124,8 +124,7 @@ def body_edges(body) -> tuple[np.ndarray, np.ndarray]:
     if body.rigid_body.collision_shape == "COMPOUND":
         found = []
         for piece in (child for child in body.children if child.rigid_body is not None and child.type == "MESH"):
-            place = np.array(piece.matrix_parent_inverse @ piece.matrix_basis, dtype=float)
-            edges, sides = body_edges(piece)
+            place, (edges, sides) = body_objects.place_in(piece), body_edges(piece)
             found.append((edges @ place[:3, :3].T + place[:3, 3], sides @ place[:3, :3].T))
         if found:
             return tuple(np.concatenate(each) for each in zip(*found, strict=True))
@@ -256,7 +255,7 @@ def simulated_bones(obj, scene, depsgraph) -> overlay.Lines | None:
     return _lines([(drawn, SIMULATED, False)])
 
 
-def plan_lines(obj, scene) -> overlay.Lines | None:
+def plan_lines(obj, scene, _depsgraph=None) -> overlay.Lines | None:
     """The planned way up, or None: figures at key postures, the way of the hips with crosses, and where limbs stand."""
     parts, passage = obj.active_ragdoll.parts, _planned(obj, scene)
     if passage is None:
@@ -309,6 +308,10 @@ def _way(passage, rig) -> np.ndarray:
 def _frames(passage) -> np.ndarray:
     """Frames of a plan's key postures [k]."""
     return np.rint(np.multiply(passage.keys, passage.fps)).astype(int)
+
+
+# By the overlay's setting what it draws on top of the figure.
+ON_TOP = {"hits": hit_lines, "attachments": attachment_lines, "plan": plan_lines, "simulated": simulated_bones}
 
 
 # ---- look-at chains -------------------------------------------------------------------------------------------------

@@ -43,6 +43,11 @@ class BodyPlan:
         found = np.array([getattr(shape, name) for shape in self.shapes])
         return found.reshape(-1, 3, 3) if name == "axes" else found.reshape(-1, 3)
 
+    def joints(self) -> list[tuple[int, int, int]]:
+        """Each body with a joint: its row, its bone, and the row of its parent."""
+        rows = zip(range(len(self.bones)), self.bones.tolist(), self.parents.tolist(), strict=True)
+        return [row for row in rows if row[2] >= 0]
+
     def strangers(self) -> tuple[np.ndarray, np.ndarray]:
         """Pairs [p], [p] of bodies that touch each other: neither joined nor in `no_collide`."""
         (first, second), told_apart = np.nonzero(np.triu(~_joined(self.parents), 1)), set(self.no_collide)
@@ -373,13 +378,11 @@ def fork(head, children, bone_rotation, radius) -> Shape:
     """A box around the joint and its children's, z towards them, x along their widest spread."""
     points = np.concatenate([head[None], children])
     z = children.mean(axis=0) - head
-    spread = float(np.max(np.ptp(points, axis=0)))
-    if np.linalg.norm(z) < 0.2 * max(spread, 1e-9):
+    if np.linalg.norm(z) < 0.2 * max(float(np.max(np.ptp(points, axis=0))), 1e-9):
         z = bone_rotation[:, 1]
     z = z / np.linalg.norm(z)
     centred = points - points.mean(axis=0)
-    lateral = centred - np.outer(centred @ z, z)
-    _u, size, directions = np.linalg.svd(lateral, full_matrices=False)
+    _u, size, directions = np.linalg.svd(centred - np.outer(centred @ z, z), full_matrices=False)
     axes = frame(z, bone_rotation)
     if size[0] > 0.1 * radius:
         axes = frame(z, directions.T if directions[0] @ axes[:, 0] >= 0.0 else -directions.T)
