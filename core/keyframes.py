@@ -83,8 +83,7 @@ def _hold_where(values: NDArray, undefined: NDArray) -> NDArray:
         return values
     frames = np.arange(len(values)).reshape(-1, *[1] * (values.ndim - 1))
     last = np.maximum.accumulate(np.where(undefined, -1, frames), axis=0)
-    first = np.argmax(~undefined, axis=0)[None]
-    return np.take_along_axis(values, np.where(last < 0, first, last), axis=0)
+    return np.take_along_axis(values, np.where(last < 0, np.argmax(~undefined, axis=0)[None], last), axis=0)
 
 
 def axis_angle_from_quaternion(quaternions: NDArray, reference: NDArray | None = None) -> NDArray:
@@ -177,8 +176,7 @@ def keys_to_keep(frames: NDArray, values: NDArray, tolerance: float, deviation: 
         column = np.arange(ends[-1]) - (ends - inside)[segment] + first[segment] + 1
         share = (frames[column] - frames[first][segment]) / (frames[last] - frames[first])[segment]
         start = by_group[rows, first]
-        change = by_group[rows, last] - start
-        line = start[segment] + share[:, None] * change[segment]
+        line = start[segment] + share[:, None] * (by_group[rows, last] - start)[segment]
         error = deviation(line, by_group[rows[segment], column])
 
         worst = np.maximum.reduceat(error, ends - inside)

@@ -258,8 +258,7 @@ def shortest_arc(u: ArrayLike, v: ArrayLike) -> np.ndarray:
     # u x v, but from the small one of v - u and v + u, which is exact, so that the direction survives.
     opposed = np.sum(u * v, axis=-1, keepdims=True) < 0
     axis, has_axis = _unit(cross(u, np.where(opposed, total, difference)))
-    least = np.argmin(np.abs(u), axis=-1)
-    some_perpendicular, _ = _unit(cross(u, np.eye(3)[least]))
+    some_perpendicular, _ = _unit(cross(u, np.eye(3)[np.argmin(np.abs(u), axis=-1)]))
     axis = np.where(has_axis[..., None], axis, some_perpendicular)
     axis, _ = _unit(axis - u * np.sum(u * axis, axis=-1, keepdims=True))
     # Half the angle has the cosine |u + v| / 2 and the sine |u - v| / 2.
@@ -283,8 +282,7 @@ def swing_twist(q: ArrayLike, axis: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     axis, _ = _unit(np.asarray(axis, dtype=float))
     q = np.where(q[..., :1] < 0, -q, q)
     along = np.sum(q[..., 1:] * axis, axis=-1, keepdims=True)
-    w = np.broadcast_to(q[..., :1], along.shape)
-    twist = normalize(np.concatenate([w, along * axis], axis=-1))
+    twist = normalize(np.concatenate([np.broadcast_to(q[..., :1], along.shape), along * axis], axis=-1))
     return multiply(q, conjugate(twist)), twist
 
 

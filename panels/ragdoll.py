@@ -66,8 +66,7 @@ class ACTIVE_RAGDOLL_PT_health(Part, bpy.types.Panel, parent="main", need_ragdol
     """All that there is to say of the character, and what would make its ragdoll unstable"""
 
     def draw(self, context):
-        obj = active_armature(context)
-        for finding in health.notices(obj, context.scene):
+        for finding in health.notices(active_armature(context), context.scene):
             draw_notice(self.layout.box(), context, finding)
 
 

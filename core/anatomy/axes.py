@@ -110,8 +110,7 @@ def _named_left(anatomy, heads, size):
     for names in ((roles.THIGH, roles.UPPER_ARM, roles.CLAVICLE), (*roles.ARM, *roles.LEG, roles.EYE, roles.EAR)):
         total = np.zeros(3)
         for role in names:
-            pair = [of_role(anatomy, role, side) for side in (roles.LEFT, roles.RIGHT)]
-            for a, b in zip(*pair, strict=False):
+            for a, b in zip(*[of_role(anatomy, role, side) for side in (roles.LEFT, roles.RIGHT)], strict=False):
                 total += heads[a] - heads[b]
         if np.linalg.norm(total) > _TINY * size:
             return unit(total)

@@ -223,8 +223,7 @@ def human_strengths(bone_roles, parents, mass: float, height: float):
             raise RagdollError(f"Strengths need a positive {name}, got {value:g}")
     rows = [_UNKNOWN] * len(parents)
     for bone in from_the_roots(parents):
-        above = rows[parents[bone]] if parents[bone] >= 0 else _UNKNOWN
-        rows[bone] = _TABLE.get(bone_roles[bone], above)
+        rows[bone] = _TABLE.get(bone_roles[bone], rows[parents[bone]] if parents[bone] >= 0 else _UNKNOWN)
     torque, length = np.array(rows, dtype=float).reshape(-1, 2).T
     weight = mass * GRAVITY
     torque = torque * weight * height / (MASS * GRAVITY * STATURE)

@@ -422,7 +422,6 @@ def _beside(tree: Tree, words: list, row: int, ahead: np.ndarray, roles: dict, o
         return r.HELPER
     if roles.get(tree.parent[row]) == r.TAIL:
         return r.TAIL
-    line = tree.ends[row] - tree.heads[row]
-    backwards = line @ ahead < 0.0 and ahead @ ahead > 0.0
+    backwards = (tree.ends[row] - tree.heads[row]) @ ahead < 0.0 and ahead @ ahead > 0.0
     chain = len(tree.children[row]) > 0 and any(words[child] == TRUNK for child in tree.children[row])
     return r.TAIL if words[row] == TRUNK and backwards and chain else r.HELPER

@@ -132,8 +132,7 @@ class _Posing:
             ankle, hip = self.world.point(view.positions[foot]), self.world.point(after.positions[top])
             vector = (moved.offset.real, moved.offset.imag, moved.height + moved.lift)
             limit = max(STRETCHED * self.body.leg, c.length(c.sub(ankle, self.world.point(view.positions[top]))))
-            goal = c.add(ankle, vector)
-            angle, raised = self._heel(goal, hip, limit, self._ball(ankle, toe))
+            angle, raised = self._heel(c.add(ankle, vector), hip, limit, self._ball(ankle, toe))
             if angle > 0.0 or moved.turn:
                 left = 1j * self.heading
                 heel = self._turn((left.real, left.imag, 0.0), angle)

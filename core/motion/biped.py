@@ -201,8 +201,7 @@ class Biped:
         # Joints only: drawn tails may be anything. Along the body: a bind pose may well be a stride or a crouch.
         low = [at[[row for row in limb if row >= 0], 2].min() for limb in self.limbs[:2]]
         self.sole = float(min((end[:2, 2] - low).mean() + 0.02 * self.upper[0], 0.35 * self.lower[0]))
-        above = float(np.linalg.norm(at[self.head] - shoulders))
-        self.height = 1.07 * (self.sole + self.leg + self.trunk + above)
+        self.height = 1.07 * (self.sole + self.leg + self.trunk + float(np.linalg.norm(at[self.head] - shoulders)))
         if self.four:  # as that of a man with hips as high
             self.sole = 0.03 * self.leg
             self.height = 1.6 * (self.leg + float(np.linalg.norm(self.tips[:2], axis=1).mean()))

@@ -92,8 +92,7 @@ def moved_pose(rig: Rig, pose: LocalPose, place: np.ndarray, world: np.ndarray) 
     result = pose.copy()
     roots = slice(0, rig.skeleton.root_count)
     result.positions[roots] = pose.positions[roots] @ inside[:3, :3].T + inside[:3, 3]
-    turn = quaternion.from_matrix(inside[:3, :3])
-    result.rotations[roots] = quaternion.multiply(turn, pose.rotations[roots])
+    result.rotations[roots] = quaternion.multiply(quaternion.from_matrix(inside[:3, :3]), pose.rotations[roots])
     return result
 
 
@@ -139,8 +138,7 @@ def _under(rig: Rig, matrices: np.ndarray, moved: LocalPose, carriers: np.ndarra
         new = pose_space.compose_matrices(*moved.model(rig.skeleton))
         matrices = matrices.copy()
         matrices[carriers] = new[carriers]
-    local = pose_space.model_to_local_matrices(rig.skeleton, matrices)
-    return LocalPose(*pose_space.decompose_matrices(local))
+    return LocalPose(*pose_space.decompose_matrices(pose_space.model_to_local_matrices(rig.skeleton, matrices)))
 
 
 def carriers_of(rig: Rig, simulated) -> np.ndarray:

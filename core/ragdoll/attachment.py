@@ -57,8 +57,7 @@ def turned_towards(turn, share: float) -> np.ndarray:
     Bullet takes the angles of the inverse rotation, as Rx Ry Rz.
     """
     turn = quaternion.to_rotation_vector(quaternion.from_matrix(turn)) * share
-    size = float(np.linalg.norm(turn))
-    turn *= min(1.0, FARTHEST_STEP / max(size, 1e-12))
+    turn *= min(1.0, FARTHEST_STEP / max(float(np.linalg.norm(turn)), 1e-12))
     m = quaternion.to_matrix(quaternion.from_rotation_vector(-turn))
     x, z = np.arctan2(-m[1, 2], m[2, 2]), np.arctan2(-m[0, 1], m[0, 0])
     return np.array([x, np.arcsin(np.clip(m[0, 2], -1.0, 1.0)), z])

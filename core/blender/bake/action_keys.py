@@ -292,8 +292,7 @@ def write_poses(
         for index, row in enumerate(rows):
             chosen = keys[index] if keep is None else np.ascontiguousarray(keys[index][:, keep[:, index]])
             path = bone_path(poses.bones[row], prop)
-            hold_last = bool(holds is not None and holds[index])
-            columns[row].append((path, chosen, rest(prop)[row], hold_last))
+            columns[row].append((path, chosen, rest(prop)[row], bool(holds is not None and holds[index])))
 
     allowed = None if tolerance is None else tolerance.location
     add(location, "location", locations[:, location], allowed, keyframes.distance)
@@ -353,8 +352,7 @@ def _write_columns(writer: KeyWriter, pose_bones: list, columns: list, frames: N
             writer.write(path, bone.name, edges[:, : min(len(frames), 2)], interpolation=CONSTANT)
             written[path] = [value]
         for path, keys, rest, hold_last in own:
-            values = rest if path not in animated else None
-            writer.write(path, bone.name, keys, rest=values, hold_last=hold_last)
+            writer.write(path, bone.name, keys, rest=rest if path not in animated else None, hold_last=hold_last)
             written[path] = rest.tolist()
     return written
 

@@ -347,8 +347,7 @@ def _end_solo(animation: bpy.types.AnimData, state: AnimationState) -> None:
 
 def _new_strip(animation, action: bpy.types.Action, slot, first: float, last: float) -> tuple:
     """A strip that plays an action from one frame to another in a new topmost track: (the track's name, strip)."""
-    above = animation.nla_tracks[-1] if len(animation.nla_tracks) else None
-    track = animation.nla_tracks.new(prev=above)
+    track = animation.nla_tracks.new(prev=animation.nla_tracks[-1] if len(animation.nla_tracks) else None)
     track.name = action.name
     strip = track.strips.new(action.name, int(first), action)
     if action_channels.has_slots():

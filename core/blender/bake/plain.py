@@ -132,8 +132,7 @@ def _make(made: list, recorder: Recorder, parents: dict, suffix: str) -> None:
     bpy.ops.object.mode_set(mode="OBJECT")
     new.rotation_mode = "QUATERNION"
     new.matrix_world = recorder.worlds[0].T
-    meshes = dict.fromkeys([*skinning.skinned_meshes(obj), *_carried(obj)])
-    for mesh in meshes:
+    for mesh in dict.fromkeys([*skinning.skinned_meshes(obj), *_carried(obj)]):
         made.append(_copy_of_mesh(mesh, obj, new))
         scene.collection.objects.link(made[-1])
         made[-1].select_set(True)

@@ -155,8 +155,7 @@ class Recorder:
     def below(self, names: list) -> dict | None:
         """The channels [f, bones, k] of bones by the property, if they were recorded."""
         rows = [self.obj.data.bones.find(name) for name in names]
-        found = self._channels.items()
-        return {name: np.array(values, dtype=float)[:, rows] for name, values in found} or None
+        return {name: np.array(values, dtype=float)[:, rows] for name, values in self._channels.items()} or None
 
     def basis(self, names: list) -> np.ndarray:
         """Matrices [f, bones, 4, 4] that give the recorded poses when nothing else acts on the bones."""

@@ -117,8 +117,7 @@ def switch_on(run, own: Attached, body, now) -> None:
         if own.other_row >= 0:
             place = place @ array_of(posed.pose.bones[own.target_bone].matrix)
         own.base = np.linalg.inv(now) @ rigid(place)
-    anchor = (now @ own.base @ own.offset)[:3, 3]
-    own.length = float(np.linalg.norm(point_of(own, body) - anchor))
+    own.length = float(np.linalg.norm(point_of(own, body) - (now @ own.base @ own.offset)[:3, 3]))
 
 
 def stated_place(own: Attached, place, body) -> np.ndarray:
@@ -282,8 +281,7 @@ def _step(run, own: Attached, scene, seconds: float, substeps: int) -> None:
             share = min(own.since * seconds / max(own.reach, seconds), 1.0)
             goal = stated_place(own, own.place, body) @ np.linalg.inv(own.grip)
             wanted = between(own.place, goal, share * share * (3.0 - 2.0 * share))
-        command = servo.lag_compensated(own.command[None], wanted[None], substeps)[0]
-        _move_holder(run, own, command)
+        _move_holder(run, own, servo.lag_compensated(own.command[None], wanted[None], substeps)[0])
 
 
 def _approach(run, own: Attached, body, now, left: int) -> None:

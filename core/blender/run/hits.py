@@ -188,8 +188,7 @@ class Hits(Effect):
 
     def step(self, run, scene, seconds: float, substeps: int) -> None:
         """Set springs, hitters and the factors of the weights."""
-        known = self.by_name.values()
-        acting = [own for own in known if own.hits or own.stirred]
+        acting = [own for own in self.by_name.values() if own.hits or own.stirred]
         if not acting and not self._acted:
             return
         self._acted = bool(acting)
@@ -273,8 +272,7 @@ def _step_character(run, own: CharacterHits, scene, struck) -> np.ndarray:
         if (left := core_hits.strength_left(getattr(hit, "hurts", 0.0), since)) < 1.0:
             limb = core_hits.limb_of(own.character.bone_names.index(hit.bone), own.roles, own.parents)
             strength[limb] = np.minimum(strength[limb], left)
-    least = min(own.factors.min(), strength.min())
-    own.stirred = bool(least < 1.0) or any(hitter.acting for hitter in own.hitters)
+    own.stirred = bool(min(own.factors.min(), strength.min()) < 1.0) or any(hitter.acting for hitter in own.hitters)
     return strength
 
 

@@ -327,8 +327,7 @@ class Recovery:
         passage = self.record.passage(frame)
         if passage is None or not (passage.action or passage.planned) or frame not in self.given:
             return
-        played = passage.planned or self._clip(passage.action, passage.fps)
-        if passage.seconds(frame) < played.length:
+        if passage.seconds(frame) < (passage.planned or self._clip(passage.action, passage.fps)).length:
             return
         skeleton = self.character.motion.rig.skeleton
         poses = [pose_space.compose_matrices(*pose.model(skeleton)) for pose in self.given.pair(frame)]

@@ -111,8 +111,7 @@ def switch_joints(run: Run, on: bool, character) -> None:
     Motors are left to the drives, which stop them at weight 0. Attachments stay as they are: a hand that moves with
     the animation still holds what it holds.
     """
-    settings = character.obj.active_ragdoll
-    for helper in settings.collection.all_objects:
+    for helper in character.obj.active_ragdoll.collection.all_objects:
         constraint = helper.rigid_body_constraint
         if constraint is None or helper.get(built.KIND) in (built.MOTOR, built.TARGET, built.ATTACHMENT):
             continue

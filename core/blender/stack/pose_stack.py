@@ -70,8 +70,7 @@ class PoseStack:
         first, _last = world.shot_range(scene)
         if frame > first and frame - 1 not in self.states:
             self._catch_up(scene, frame, first)
-        playing = record and self._last == frame - 1
-        matrices, basis, states = self._posed(scene, frame, first, playing, record)
+        matrices, basis, states = self._posed(scene, frame, first, record and self._last == frame - 1, record)
         if record:
             self.states[frame] = states
             self._last = frame

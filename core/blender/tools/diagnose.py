@@ -153,8 +153,7 @@ def _moved(obj, parts) -> np.ndarray:
         bone, own = joint.get(built.BONE), joint.rigid_body_constraint
         # One that limits nothing is only there to keep bodies from colliding.
         if bone in bones and own and (own.type != "GENERIC" or own.use_limit_lin_x or own.use_limit_ang_x):
-            distance = float(np.linalg.norm((np.array(joint.matrix_basis) - bones[bone])[:3, 3]))
-            away[bone] = max(away[bone], distance)
+            away[bone] = max(away[bone], float(np.linalg.norm((np.array(joint.matrix_basis) - bones[bone])[:3, 3])))
     pose = BindPose(obj, np.array(obj.matrix_world, dtype=float))
     for part in parts:
         if part.parent in bones and {part.parent, part.bone} <= pose.row.keys():

@@ -191,8 +191,7 @@ class Course:
             foot, toe = own.limbs[i, 2:]
             if toe >= 0:
                 tip = ends[:, i] + q.rotate(turns[:, i], own.joints[toe] - own.joints[foot] - own.tips[i])
-                low = self.floor.under(tip) + 0.008 * own.height - tip[:, 2]
-                ends[:, i, 2] += np.maximum(low, 0.0)
+                ends[:, i, 2] += np.maximum(self.floor.under(tip) + 0.008 * own.height - tip[:, 2], 0.0)
         return ends
 
     def _clear_knees(self, posture: Posture, share) -> Posture:

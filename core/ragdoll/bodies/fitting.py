@@ -223,16 +223,14 @@ def _capsule(local, weights, share):
     best = None
     middle = _middle(local[:, :2], weights, share, compass)
     across = np.linalg.norm(local[:, :2] - middle, axis=1)
-    radii = np.unique(_quantiles(across[:, None], weights, np.linspace(share, 1.0, _RADII))[:, 0])
-    for radius in radii:
+    for radius in np.unique(_quantiles(across[:, None], weights, np.linspace(share, 1.0, _RADII))[:, 0]):
         inside = across <= radius + 1e-12
         cap = np.sqrt(np.maximum(radius**2 - across**2, 0.0))
         low, high, w = (z + cap)[inside], (z - cap)[inside], weights[inside]
         spare = max(w.sum() - share, 0.0)
         starts = _quantiles(low[:, None], w / w.sum(), np.linspace(0.0, spare / w.sum(), _ENDS))[:, 0]
         order = np.argsort(high, kind="stable")
-        covered = np.cumsum(w[order] * (low[order] >= starts[:, None]), axis=1)
-        enough = covered >= share - 1e-9
+        enough = np.cumsum(w[order] * (low[order] >= starts[:, None]), axis=1) >= share - 1e-9
         ends = high[order][np.argmax(enough, axis=1)]
         length = np.where(enough[:, -1], np.maximum(ends - starts, 0.0), np.inf)
         row = int(np.argmin(length))

@@ -43,13 +43,11 @@ def axes(relative):
 
 def needed_motors(relatives) -> tuple:
     """Indices into `MOTORS` of the fewest that stand well at all rotations [k, 4] that a joint can take."""
-    axes_of = axes(np.asarray(relatives, dtype=float))
-    size = np.abs(np.linalg.det(axes_of[:, _TRIPLES]))
+    size = np.abs(np.linalg.det(axes(np.asarray(relatives, dtype=float))[:, _TRIPLES]))
     best, chosen = -1.0, tuple(range(len(MOTORS)))
     for count in range(3, len(MOTORS) + 1):
         for subset in itertools.combinations(range(len(MOTORS)), count):
-            inside = np.isin(_TRIPLES, subset).all(axis=1)
-            worst = float(size[:, inside].max(axis=1).min())
+            worst = float(size[:, np.isin(_TRIPLES, subset).all(axis=1)].max(axis=1).min())
             if worst > best + 1e-9:
                 best, chosen = worst, subset
         if best >= SKEWED:

@@ -59,8 +59,7 @@ def hinge_axis(limit_min, limit_max) -> int:
 
 def half_axes_of(lower, upper) -> np.ndarray:
     """Half axes (+x, -x, +z, -z) of the swing ellipse [rad], none negative."""
-    axes = np.array((upper[0], -lower[0], upper[2], -lower[2]))
-    return np.clip(axes, 0.0, math.pi)
+    return np.clip(np.array((upper[0], -lower[0], upper[2], -lower[2])), 0.0, math.pi)
 
 
 def ellipse_radius(half_axes: np.ndarray, direction: np.ndarray) -> np.ndarray:

@@ -206,8 +206,7 @@ def struck(settings: Settings, state: State, motion: Motion) -> State:
     hit = motion.impulse > 0.0
     state = replace(state, shock=state.shock + motion.impulse / max(motion.mass, 1e-30))
     caught = motion.steps and state.phase in (ANIMATED, ACTIVE, BLENDING)
-    scale = speed_scale(motion.size, motion.gravity)
-    least = settings.knock_out_speed * scale
+    least = settings.knock_out_speed * speed_scale(motion.size, motion.gravity)
     hard = hit and not caught and 0.0 < least <= state.shock
     most = settings.knock_out_distance * motion.size / HEIGHT
     hard |= state.phase == ACTIVE and 0.0 < least <= motion.blow

@@ -100,8 +100,7 @@ class Balance(Step):
         pull = world.gravity(reader.scene)
         if not pull[2] < 0.0 or math.hypot(*pull[:2]) > 1e-3 * -pull[2]:
             raise RagdollError(f"{NAME}: gravity must point down, got ({', '.join(f'{x:g}' for x in pull)}) m/s^2")
-        given = push_at(self.obj, reader.scene, reader.frame, self._legs)
-        self._now = reader, given
+        self._now = reader, push_at(self.obj, reader.scene, reader.frame, self._legs)
         return Inputs(world=reader.world)
 
     def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state, _seconds: float) -> tuple:
