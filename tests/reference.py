@@ -31,8 +31,7 @@ def lines(classes) -> Iterator[str]:
     """The page, line by line."""
     yield HEAD
     yield "## Operators\n"
-    operators = [cls.bl_idname for cls in classes if issubclass(cls, bpy.types.Operator)]
-    for name in sorted(operators):
+    for name in sorted(cls.bl_idname for cls in classes if issubclass(cls, bpy.types.Operator)):
         rna = getattr(bpy.ops.active_ragdoll, name.partition(".")[2]).get_rna_type()
         yield f"### {rna.name} {{ #{name} }}\n\n{rna.description}.\n"
         yield from table(rna)

@@ -19,9 +19,8 @@ def floor(scene, obj):
     low = np.inf
     for frame in range(scene.frame_start, scene.frame_start + 24, 4):
         scene.frame_set(frame)
-        source = obj.active_ragdoll.source
         scene.active_ragdoll.source.frame_set(frame)
-        posed = source.evaluated_get(scene.active_ragdoll.source.view_layers[0].depsgraph)
+        posed = obj.active_ragdoll.source.evaluated_get(scene.active_ragdoll.source.view_layers[0].depsgraph)
         for part in obj.active_ragdoll.parts:
             place = (posed.matrix_world @ posed.pose.bones[part.bone].matrix).normalized()
             place = place @ Matrix(part.offset.tolist())

@@ -95,8 +95,7 @@ def foot_errors(obj, pose: np.ndarray, plain: np.ndarray) -> tuple[float, float]
     """How far the stabilised feet are from where they were: in leg lengths, and their turn [deg]."""
     moved, turned = 0.0, 0.0
     for leg in obj.active_ragdoll.leg_stabilizers:
-        bone = obj.data.bones[leg.foot_bone]
-        row, length = obj.data.bones.find(bone.name), 0.0
+        row, length = obj.data.bones.find(leg.foot_bone), 0.0
         above = row
         for _ in range(leg.bones_count - 1):
             parent = obj.data.bones.find(obj.data.bones[above].parent.name)

@@ -69,8 +69,7 @@ def test_settings_and_the_motion_stack_stay(fresh_scene):
     item.bone, item.translation_mode = "hips", "ADD"
     rigs.key(obj, "active_ragdoll.bone_transforms[0].translation", {1: (0.0, 0.0, 0.0), 8: (20.0, 0.0, 5.0)})
     stack_edits.ensure(obj, fresh_scene)
-    chosen = np.array([bone.name not in ("foot.L", "foot.R") for bone in obj.pose.bones])
-    build.build(obj, fresh_scene, chosen)
+    build.build(obj, fresh_scene, np.array([bone.name not in ("foot.L", "foot.R") for bone in obj.pose.bones]))
     rigs.part(obj, "head").body.scale *= 1.5
     hit, held = own.hits.add(), own.attachments.add()
     hit.bone, held.bone, held.enabled, own.stabilize_masses = "spine", "forearm.R", False, True

@@ -126,8 +126,7 @@ def test_bake_writes_scene_and_report(call, tmp_path):
     assert figures["seconds_per_frame"]["own"] < figures["seconds_per_frame"]["total"]
 
     bpy.ops.wm.open_mainfile(filepath=str(output))
-    obj = bpy.context.scene.objects[figures["character"]]
-    assert obj.animation_data.action.name == figures["action"]
+    assert bpy.context.scene.objects[figures["character"]].animation_data.action.name == figures["action"]
     assert figures["old_action"] in bpy.data.actions
 
 

@@ -69,11 +69,10 @@ def test_a_mask_keeps_the_layer_to_some_bones(rig, by):
 
 @pytest.mark.parametrize("space", ("LOCAL", "MESH"))
 def test_make_additive_then_apply_on_its_base_gives_the_clip_back(rig, space):
-    obj = rig.obj
     expected = layered.plays(rig, "Cheer", FRAMES)
     base = layered.layer(rig, "Cheer", source="POSE", only_keyed=False)
     layered.layer(rig, "Cheer", start=base.frame, only_keyed=False)
-    bpy.context.view_layer.objects.active = obj
+    bpy.context.view_layer.objects.active = rig.obj
     assert bpy.ops.active_ragdoll.make_additive(what="LAYER", space=space, base="FIRST") == {"FINISHED"}
     angle, way = layered.difference(layered.shown(rig, FRAMES), expected)
     assert angle < 0.05 and way < 1e-5
@@ -171,8 +170,7 @@ def test_a_keyed_bool_starts_a_jump_which_ends_by_itself_played_scrubbed_and_bak
     blending = states_at(rig, 16)
     assert set(blending) == {"Move", "Jump"} and np.isclose(sum(blending.values()), 1.0)
     assert states_at(rig, 20) == {"Jump": 1.0}
-    length = bpy.data.actions["Jump_Full_Short"].frame_range[1]
-    assert states_at(rig, int(15 + length + 8)) == {"Move": 1.0}
+    assert states_at(rig, int(15 + bpy.data.actions["Jump_Full_Short"].frame_range[1] + 8)) == {"Move": 1.0}
     assert pose_stack.of(rig.obj).messages == {}
     played = layered.shown(rig, range(1, 61))
     looking.scrubs_as_played(rig.scene, rig.obj, played, (55, 16, 60, 2, 21))

@@ -90,8 +90,7 @@ def test_a_narrowed_joint_is_found_with_its_frames_and_widened(scene):
 def test_a_human_has_a_humans_masses(fresh_scene):
     obj = rigs.human(fresh_scene)
     built = build.build(obj, fresh_scene)
-    height = obj.active_ragdoll.height
-    assert built.mass == pytest.approx(70.0 * (height / 1.8) ** 3, rel=1e-4)
+    assert built.mass == pytest.approx(70.0 * (obj.active_ragdoll.height / 1.8) ** 3, rel=1e-4)
     assert rigs.part(obj, "thigh.L").body.rigid_body.mass / built.mass == pytest.approx(0.1416, rel=0.01)
     obj.active_ragdoll.mass_model, obj.active_ragdoll.body_mass = "WINTER", 55.0
     obj.pose.bones["head"].active_ragdoll.mass = 9.0

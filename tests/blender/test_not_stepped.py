@@ -22,8 +22,7 @@ AT = 6  # the frame at which something comes between
 
 @pytest.fixture
 def shot(fresh_scene):
-    obj = rigs.ragdoll(fresh_scene, LAST, 0.2, first=FIRST)
-    return fresh_scene, obj
+    return fresh_scene, rigs.ragdoll(fresh_scene, LAST, 0.2, first=FIRST)
 
 
 @contextlib.contextmanager

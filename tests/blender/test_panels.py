@@ -28,11 +28,10 @@ TOP = ["main", "act", "simulate", "motion", "setup"]
 
 def draw() -> dict:
     """What the panels draw now: by panel, (kind, name or text) -> whether it can be used."""
-    found = {name: drawn(panel, bpy.context.object) for name, panel in PANELS.items()}
     return {
         name: {(kind, what): layout.live for kind, what, layout in items}
-        for name, items in found.items()
-        if items is not None
+        for name, panel in PANELS.items()
+        if (items := drawn(panel, bpy.context.object)) is not None
     }
 
 
@@ -219,14 +218,13 @@ def test_every_setting_with_a_label_is_in_the_sidebar_whatever_the_others_are(fr
     obj = rigs.swinging_human(fresh_scene)
     OPERATORS.build()
     rigs.select(obj, "forearm.L")
-    groups = obj.active_ragdoll, obj.pose.bones["forearm.L"].active_ragdoll, fresh_scene.active_ragdoll
     action, has_slots = obj.animation_data.action, hasattr(obj.animation_data, "action_slot")
     if has_slots:
         action.slots.new("OBJECT", "Other")
     values = {"Object": (obj, rigs.empty(fresh_scene)), "Action": (action,)}
     dice, wanted = random.Random(3), set()
     for _round in range(120):
-        for start in groups:
+        for start in (obj.active_ragdoll, obj.pose.bones["forearm.L"].active_ragdoll, fresh_scene.active_ragdoll):
             stir(start, dice, values)
             for group, name, said in declare.walk(start):
                 prop = group.bl_rna.properties[name]
@@ -303,8 +301,7 @@ def _world_button(scene) -> tuple[bool, bool]:
     """Whether Blender's button that removes the world can be pressed, and whether a line says why not."""
     items = []
     panel = SimpleNamespace(layout=Layout(items))
-    draws = bpy.types.SCENE_PT_rigid_body_world.draw._draw_funcs
-    for draw in draws[:-1]:  # the last one is Blender's own
+    for draw in bpy.types.SCENE_PT_rigid_body_world.draw._draw_funcs[:-1]:  # the last one is Blender's own
         draw(panel, SimpleNamespace(scene=scene))
     return panel.layout.live, any("Remove the scene's ragdolls" in text for _kind, text, _layout in items)
 

@@ -150,8 +150,7 @@ def shot(fresh_scene):
     """A swinging human and chains of bodies joined by springs that hang on its bones."""
     obj = rigs.swinging_human(fresh_scene, 1, LAST)
     rigs.ensure_world(fresh_scene)
-    links = _chains(fresh_scene, obj)
-    yield fresh_scene, obj, links
+    yield fresh_scene, obj, _chains(fresh_scene, obj)
     if world.IS_42:  # which crashes by itself when a file is loaded over joined bodies
         joints = [joint.rigid_body_constraint for joint in fresh_scene.rigidbody_world.constraints.all_objects]
         view_layers.remake_world(fresh_scene, lambda: [setattr(joint, "object1", None) for joint in joints])

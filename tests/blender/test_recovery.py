@@ -148,8 +148,7 @@ def test_muscles_give_no_momentum(fresh_scene):
     bpy.data.objects.remove(fresh_scene.objects["Floor"])
     effects.add_hit(obj, fresh_scene, "spine", 4, (0.0, 40.0, 30.0), (0.1, 0.0, 0.1))
     poses = played(fresh_scene, obj, 24)[6:]
-    parts = obj.active_ragdoll.parts
-    squares = np.array([2.0 * rigs.half_extents(part) for part in parts]) ** 2
+    squares = np.array([2.0 * rigs.half_extents(part) for part in obj.active_ragdoll.parts]) ** 2
     moments = rigs.masses(obj)[:, None] / 12.0 * (squares.sum(axis=1, keepdims=True) - squares)  # of boxes
     momentum, around, spin = rigs.momenta(poses, rigs.masses(obj), moments, rigs.FPS)
     for total, inner in ((momentum.sum(axis=1), momentum), ((around + spin).sum(axis=1), around)):

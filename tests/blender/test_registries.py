@@ -133,10 +133,9 @@ def test_an_entry_of_ones_own_turns_a_bone_and_is_led_by_physics(registered, fre
     assert bpy.ops.active_ragdoll.motion_add(what="nods", bone="head") == {"FINISHED"}
     assert hasattr(bpy.types, "ACTIVE_RAGDOLL_PT_nods")
     assert entries.order_of(obj).index("TWO_BONE_IK") + 1 == entries.order_of(obj).index("NODS")
-    item = obj.active_ragdoll.nods[0]
     head = obj.data.bones.find("head")
     for weight, angle in ((1.0, TURN), (0.5, TURN / 2), (0.0, 0.0)):
-        item.weight = weight
+        obj.active_ragdoll.nods[0].weight = weight
         rigs.step(fresh_scene, range(1, LAST + 1))
         assert np.radians(rigs.angles(rigs.pose(obj), plain))[head] == pytest.approx(angle, abs=0.02)
     rigs.key(obj, "active_ragdoll.nods[0].weight", {1: 0.0, LAST: 1.0})

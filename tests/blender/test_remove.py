@@ -85,8 +85,7 @@ def test_remove_restores_everything(scene, mode, ran):
     assert obj.mode == mode
     if ran:
         list(simulate.frames(scene))
-        kinds = (built.HITTER, built.ATTACHMENT, built.MOTOR)
-        assert all(built.helpers(own.collection, kind) for kind in kinds)
+        assert all(built.helpers(own.collection, kind) for kind in (built.HITTER, built.ATTACHMENT, built.MOTOR))
         scene.frame_set(1)
     remove.remove(obj)
     _check(before, obj, scene)

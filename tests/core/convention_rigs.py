@@ -67,8 +67,7 @@ def rig_of(convention: str) -> Rig:
         names.append(_turned(name, pairs) if side == RIGHT else name)
         parents.append(parent), found.append(role_of[name]), sides.append(side)
         for child in children[name]:
-            paired = side == CENTER and _turned(child, pairs) != child
-            for its in (LEFT, RIGHT) if paired else (side,):
+            for its in (LEFT, RIGHT) if side == CENTER and _turned(child, pairs) != child else (side,):
                 add(child, here, its)
 
     for root in children[None]:

@@ -48,8 +48,7 @@ def rig(table: dict = HUMAN, seed: int | None = None, scales: dict | None = None
     sizes = np.ones((len(heads), 3))
     for name, size in (scales or {}).items():
         own = np.array(skeleton.names) == name
-        mask = own | (nearest_ancestors(skeleton.parents, own) >= 0)
-        sizes[mask] *= size
+        sizes[own | (nearest_ancestors(skeleton.parents, own) >= 0)] *= size
     local = pose_space.model_to_local_matrices(skeleton, pose_space.compose_matrices(heads, rotations, sizes))
     return Rig(skeleton, LocalPose(*pose_space.decompose_matrices(local)))
 

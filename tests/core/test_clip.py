@@ -53,8 +53,7 @@ def test_a_clip_from_poses_meets_them_at_their_times():
     assert clip.frame_count == 61
     for pose, time in zip(poses, (0.0, 0.5, 1.0, 3.0), strict=True):
         assert_same_bits(clip.at(time), pose)
-    half = clip.at(2.0)
-    np.testing.assert_allclose(half.positions, 0.5 * (poses[2].positions + poses[3].positions))
+    np.testing.assert_allclose(clip.at(2.0).positions, 0.5 * (poses[2].positions + poses[3].positions))
     assert Clip.from_poses("One", SKELETON.names, 24, poses[:1], [7.0]).frame_count == 1
 
 

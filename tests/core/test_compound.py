@@ -20,8 +20,7 @@ def block(half, center, count=6) -> np.ndarray:
 
 def boot(foot=FOOT):
     """Points of a shank and a foot, the bone of each, and the tree of the foot."""
-    points = np.concatenate([block(*LEG), block(*foot)])
-    return points, np.repeat([0, 1], 216), [np.array([False, True])]
+    return np.concatenate([block(*LEG), block(*foot)]), np.repeat([0, 1], 216), [np.array([False, True])]
 
 
 def split(points, bones, trees, axes=None, **options):

@@ -259,8 +259,7 @@ def test_hocks_and_toes(seed, count, amount):
     result = stabilize([leg], body, after, Inputs(reference=body.bind))
     hip, foot = after.model(body.skeleton)[0][leg.bones[0]], body.bind_positions[leg.foot_bone]
     lengths = np.linalg.norm(np.diff(body.bind_positions[list(leg.bones)], axis=0), axis=1)
-    distance = np.linalg.norm(foot - hip)
-    if count > 2 and 2 * lengths.max() - lengths.sum() < distance < lengths.sum():
+    if count > 2 and 2 * lengths.max() - lengths.sum() < np.linalg.norm(foot - hip) < lengths.sum():
         check_planted(body, [leg], body.bind, result, 1e-4)
     new = result.model(body.skeleton)[0][leg.foot_bone]  # a single segment points at where its foot stood
     if count == 2:

@@ -47,8 +47,7 @@ def used(body, look, pose):
         above = rotations[..., parent, :] if parent >= 0 else np.array([1.0, 0, 0, 0])
         axis = np.array(e.forward_axis) * scales[..., e.bone, :]
         forward = quaternion.rotate(rotations[..., e.bone, :], axis)
-        bind = quaternion.multiply(above, body.bind.rotations[e.bone])
-        reference = quaternion.rotate(bind, axis)
+        reference = quaternion.rotate(quaternion.multiply(above, body.bind.rotations[e.bone]), axis)
         if e.limit_from == PARENT:
             reference = quaternion.rotate(above, np.array(e.parent_forward_axis) * scales[..., parent, :])
         result.append(angle(forward, reference))
@@ -177,8 +176,7 @@ def test_linked_bones_take_the_same_turn_whatever_their_roll():
     for seed in range(4):
         body = rig(seed=seed)
         pose = posed(body, np.random.default_rng(seed), 0.1)
-        look = chain(body)
-        result, _, _ = aimed(body, look, pose, target_at(body, 100, 20))
+        result, _, _ = aimed(body, chain(body), pose, target_at(body, 100, 20))
         before, after = pose.model(body.skeleton)[1], result.model(body.skeleton)[1]
         turns = [
             quaternion.multiply(after[body.index[eye]], quaternion.conjugate(before[body.index[eye]]))

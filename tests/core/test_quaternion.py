@@ -96,8 +96,7 @@ def test_swing_and_twist_make_up_the_rotation(rng):
 
 
 def test_continuity_only_changes_signs_and_leaves_no_jump(rng):
-    angles = np.linspace(0, 20, 200)
-    smooth = quaternion.from_axis_angle([[1, 2, 3], [0, 1, 0]], angles[:, None])
+    smooth = quaternion.from_axis_angle([[1, 2, 3], [0, 1, 0]], np.linspace(0, 20, 200)[:, None])
     flipped = smooth * rng.choice([-1.0, 1.0], size=(200, 2, 1))
     flipped[0] = smooth[0]
     assert np.array_equal(quaternion.ensure_continuity(flipped), smooth)

@@ -45,11 +45,9 @@ def _spaced(name: str) -> str:
 @pytest.mark.parametrize("convention", conventions.ALL)
 def test_names_that_say_nothing_leave_the_main_roles_as_they_are(convention):
     rig = rig_of(convention)
-    keep = np.array([role not in ("HELPER", "GENERIC", "TWIST") for role in rig.roles])
-    deform = keep.copy()
+    deform = np.array([role not in ("HELPER", "GENERIC", "TWIST") for role in rig.roles])
     anatomy = rig.recognise(names=[f"Node_{i * 7 % 101}" for i in range(len(rig.names))], deform=deform)
-    legs = [rig.roles.index(role) for role in ("THIGH", "SHANK", "FOOT", "UPPER_ARM", "FOREARM", "HAND")]
-    for i in legs:
+    for i in [rig.roles.index(role) for role in ("THIGH", "SHANK", "FOOT", "UPPER_ARM", "FOREARM", "HAND")]:
         assert anatomy.roles[i] == rig.roles[i], rig.names[i]
     for i, (want, got) in enumerate(zip(rig.roles, anatomy.roles, strict=True)):
         # Where several bones share a role the joints alone may draw the line elsewhere in the same part.
@@ -318,7 +316,6 @@ def test_a_bind_pose_of_limbs_that_all_point_one_way_is_known(convention):
 @pytest.mark.parametrize("convention", conventions.ALL)
 def test_what_is_above_the_pelvis_and_stands_at_the_ground_is_known(convention, scrambled):
     rig = rig_of(convention)
-    pelvis = rig.roles.index("PELVIS")
-    above = {i for i in ancestors(rig.parents, pelvis) if rig.heads[i, 2] < 0.1}
+    above = {i for i in ancestors(rig.parents, rig.roles.index("PELVIS")) if rig.heads[i, 2] < 0.1}
     anatomy = (rig.nameless() if scrambled else rig).recognise()
     assert set(anatomy.ground_roots) == above

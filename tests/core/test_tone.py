@@ -15,8 +15,7 @@ RELAX, FORTH, BACK, TO_LEFT, TO_RIGHT, HIGH = range(tone.CHOICES)
 
 def ways(posture, body, roll=0.0) -> dict:
     """Directions of the limbs in a posture, by bone; the bones' own axes are turned at random from a seed."""
-    draw = np.random.default_rng(int(roll))
-    turns = quaternion.normalize(draw.normal(size=(len(body.names), 4)))
+    turns = quaternion.normalize(np.random.default_rng(int(roll)).normal(size=(len(body.names), 4)))
     found = axes.bind_of(body.anatomy, body.parents, body.heads, body.tails)
     local = joints.turns_of(posture, found, turns, body.bones, body.parents)
     deltas = {}
@@ -132,8 +131,7 @@ def test_falls_are_alike_at_any_frame_rate_size_and_gravity():
 
 
 def test_the_pose_goes_over_from_that_of_the_knock_out_and_keeps_what_no_posture_says():
-    draw = np.random.default_rng(1)
-    start, end, lying = quaternion.normalize(draw.normal(size=(3, 3, 4)))
+    start, end, lying = quaternion.normalize(np.random.default_rng(1).normal(size=(3, 3, 4)))
     known, alone = np.tile(end, (tone.CHOICES, 1, 1)), np.zeros(3, dtype=int)
     known[:, 1] = np.nan
     for clock, share in ((0.0, 0.0), (tone.SETTLES, 1.0), (9.0, 1.0)):

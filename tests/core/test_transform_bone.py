@@ -46,8 +46,7 @@ def test_translations_in_all_spaces(seed, space, scale, world_scale):
     body, pose, world, rng = setting(seed, scale, world_scale)
     bone, value = body.index["head"], rng.normal(size=3)
     matrix = frame(body, pose, bone, space, world)
-    before = pose.model(body.skeleton)[0][bone]
-    for mode, origin in ((REPLACE, matrix[:3, 3]), (ADD, before)):
+    for mode, origin in ((REPLACE, matrix[:3, 3]), (ADD, pose.model(body.skeleton)[0][bone])):
         entry = TransformBone(body, bone, translation=value, translation_mode=mode, translation_space=space)
         result, _ = entry.apply(body, pose, Inputs(world=world))
         expected, size = matrix[:3, :3] @ value + origin, max(1, np.abs(matrix).max())
@@ -94,8 +93,7 @@ def test_roots_and_weights():
     for weight in (0.0, 0.25, 1.0):
         result, _ = entry.apply(body, pose, Inputs(world=world, weight=weight))
         np.testing.assert_allclose(result.positions[root] - pose.positions[root], (weight, 0, 0), atol=1e-12)
-    turn = quaternion.from_axis_angle((0, 0, 1), 1.0)
-    entry = TransformBone(body, root, rotation=turn, rotation_mode=ADD)
+    entry = TransformBone(body, root, rotation=quaternion.from_axis_angle((0, 0, 1), 1.0), rotation_mode=ADD)
     result, _ = entry.apply(body, pose, Inputs(weight=0.5))
     assert quaternion.angle_between(pose.rotations[root], result.rotations[root]) == pytest.approx(0.5)
 

@@ -236,8 +236,7 @@ def set_up(session: Session, rng) -> None:
     mine.objects.link(cube)
     cube.modifiers.new("Bevel", "BEVEL")
     cube.constraints.new("COPY_LOCATION").target = rigs.empty(scene, "Aim", (0.0, -2.0, 1.0))
-    limit = rng.choice(list(obj.pose.bones)).constraints.new("LIMIT_ROTATION")
-    limit.name = "Mine"
+    rng.choice(list(obj.pose.bones)).constraints.new("LIMIT_ROTATION").name = "Mine"
     bpy.data.actions.new("Mine").use_fake_user = True
     scene.frame_set(1)
     session.begun = session.worlds()

@@ -121,8 +121,7 @@ def stays():
 
 def open_window():
     bpy.ops.wm.window_new()
-    window = bpy.context.window_manager.windows[1]
-    window.view_layer = scene().view_layers.new("Second")
+    bpy.context.window_manager.windows[1].view_layer = scene().view_layers.new("Second")
 
 
 def both_show_the_run():
