@@ -123,7 +123,7 @@ def decompose_matrices(matrices: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.
     matrices = np.asarray(matrices, dtype=float)
     # Components apart, [3 rows, 3 columns, ...]: many short sums along the last axis take longer.
     columns = matrices[..., :3, :3].transpose(-2, -1, *range(matrices.ndim - 2)).copy()
-    lengths = _length_first(columns)
+    lengths = np.sqrt(_dot_first(columns, columns))
     x, y, z = columns.swapaxes(0, 1)
     signs = np.where(_dot_first(x, _cross_first(y, z)) < 0, -1.0, 1.0)
     scales = quaternion.joined(lengths * signs)
@@ -132,7 +132,7 @@ def decompose_matrices(matrices: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.
     if flat:
         x = np.where(lengths[0] == 0, _cross_first(y, z), x)
     y = y - x * _dot_first(x, y)
-    size = _length_first(y)
+    size = np.sqrt(_dot_first(y, y))
     y = y / np.where(size == 0, 1, size)
     if flat:
         y = np.where(lengths[1] == 0, _cross_first(z, x), y)
@@ -161,10 +161,6 @@ def _dot_first(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-def _length_first(v: np.ndarray) -> np.ndarray:
-    return np.sqrt(_dot_first(v, v))
-
-
 def _cross_first(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
@@ -176,10 +172,8 @@ _MINORS = [3 * ((_ROW + i) % 3) + (_COLUMN + j) % 3 for i, j in ((1, 1), (2, 2),
 
 
 def inverted(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Inverses of affine matrices [..., 4, 4] and the determinants of their linear parts [...]; 0: no inverse.
-
-    By cofactors: for so small matrices ten times as quick as a general solver, and as exact unless they are nearly
-    flat.
+    """Inverses of affine matrices [..., 4, 4] and the determinants of their linear parts [...]; 0: no inverse. By
+    cofactors: for so small matrices ten times as quick as a general solver, and as exact unless they are nearly flat.
     """
     entries = matrices[..., :3, :3].reshape(*matrices.shape[:-2], 9)
     a, b, c, d = (entries.take(places, -1) for places in _MINORS)

@@ -171,10 +171,8 @@ def from_rotation_vector(rotation_vector: ArrayLike) -> np.ndarray:
 
 
 def to_rotation_vector(q: ArrayLike) -> np.ndarray:
-    """Rotation vectors [..., 3] in radians, the short way round (length <= pi), of unit quaternions [..., 4].
-
-    q and -q are the same rotation and give the same vector, but for half turns (w = 0), whose axis may point
-    either way.
+    """Rotation vectors [..., 3] in radians, the short way round (length <= pi), of unit quaternions [..., 4]. q and -q
+    are the same rotation and give the same vector, but for half turns (w = 0), whose axis may point either way.
     """
     q = np.asarray(q, dtype=float)
     q = np.where(q[..., :1] < 0, -q, q)

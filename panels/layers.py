@@ -56,7 +56,6 @@ class ACTIVE_RAGDOLL_PT_layers(Part, bpy.types.Panel, label="Pose Layers", paren
         column.prop(layer, "source")
         if layer.source == "CLIP":
             draw_action(column, layer)
-            column.prop(layer, "start")
             self._draw_playback(column, obj, layer)
             column.prop(layer, "only_keyed")
         elif layer.source == "POSE":
@@ -73,6 +72,7 @@ class ACTIVE_RAGDOLL_PT_layers(Part, bpy.types.Panel, label="Pose Layers", paren
         layout.operator_menu_enum("active_ragdoll.make_additive", "base", **additive)
 
     def _draw_playback(self, column, obj, layer):
+        column.prop(layer, "start")
         column.prop_search(layer, "sync_with", obj.active_ragdoll, "blend_spaces")
         if not layer.sync_with:
             props(column, layer, "speed", "playback")
@@ -93,7 +93,6 @@ class ACTIVE_RAGDOLL_PT_layers(Part, bpy.types.Panel, label="Pose Layers", paren
             draw_action(box, pose)
             props(box, pose, "frame", "time" if layer.several == "SEQUENCE" else "weight")
         if layer.several == "SEQUENCE":
-            column.prop(layer, "start")
             self._draw_playback(column, obj, layer)
         elif layer.mode == "OVERRIDE":
             draw_base(column, layer)

@@ -258,10 +258,8 @@ def _forward_of_legs(tree: Tree, found: Structure, leg: tuple) -> tuple[np.ndarr
             line = tree.ends[knee] - tree.heads[hip]
             bend = tree.heads[knee] - tree.heads[hip]
             knees += bend - line * (bend @ line / max(line @ line, 1e-30))
-    for ahead in (feet, knees):
-        if abs(ahead @ forward) > 0.01 * tree.size:
-            return ahead, True
-    return feet, False
+    telling = (ahead for ahead in (feet, knees) if abs(ahead @ forward) > 0.01 * tree.size)
+    return next(((ahead, True) for ahead in telling), (feet, False))
 
 
 def _depth(tree: Tree, pair: tuple) -> tuple:

@@ -65,16 +65,16 @@ def _chain_of(obj, index: int):
     return chains[index]
 
 
-def _time_of(obj, frame: float | None) -> tuple[float, float]:
-    """A frame, and seconds per frame."""
+def _found(obj, index: int, frame: float | None) -> tuple:
+    """A chain, a frame, and seconds per frame."""
     scene = scene_of(obj) or bpy.context.scene
-    return scene.frame_current_final if frame is None else frame, scene.render.fps_base / scene.render.fps
+    at = scene.frame_current_final if frame is None else frame
+    return _chain_of(obj, index), at, scene.render.fps_base / scene.render.fps
 
 
 def _state(obj, index: int, frame: float | None) -> tuple[float, float]:
     """The weight, and what is left of a transition [s]; see `weight_at`. The setting's own weight may be keyed."""
-    chain = _chain_of(obj, index)
-    frame, step = _time_of(obj, frame)
+    chain, frame, step = _found(obj, index, frame)
     keyed = at_frame.is_keyed(obj, f"look_at[{index}].weight") and obj.active_ragdoll.source is not None
     initial = at_frame.owner(obj, keyed).active_ragdoll.look_at[index].weight
     return weight_at(frame * step, events_of(chain, step), initial)
@@ -82,8 +82,7 @@ def _state(obj, index: int, frame: float | None) -> tuple[float, float]:
 
 def _store(obj, kind: str, index: int, frame: float | None, **values) -> bool:
     """Store a call, unless a transition under way makes it ignored: then False. A wrong one is refused either way."""
-    chain = _chain_of(obj, index)
-    frame, step = _time_of(obj, frame)
+    chain, frame, step = _found(obj, index, frame)
     WeightEvent(frame * step, values.get("weight", 1.0), values.get("duration"))
     if not values.get("cancel_current_transition", True) and is_in_transition(obj, index, frame):
         return False

@@ -261,10 +261,8 @@ class SpacePlayer:
     """
 
     def __init__(self, name, space, clips, *, aim=False, speeds=None, sync=NORMALIZED, smoothing=(0.0, 0.0)) -> None:
-        """Samples in the order of the space's names.
-
-        Those of an aim offset are such as `check_aim` lets through; their first frames count.
-        Raises RagdollError: additive samples beside whole ones, or what `SyncGroup` refuses.
+        """Samples in the order of the space's names. Those of an aim offset are such as `check_aim` lets through; their
+        first frames count. Raises RagdollError: additive samples beside whole ones, or what `SyncGroup` refuses.
         """
         self.name, self.space = name, space
         self.smoothing = tuple(float(value) for value in smoothing)[: len(space.axes)]
@@ -275,10 +273,8 @@ class SpacePlayer:
         self.keeps_state = any(self.smoothing) or (not aim and bool(np.any(self.group.lengths > 0.0)))
 
     def step(self, state: SpaceState | None, given: Sequence[float], seconds: float) -> SpaceState:
-        """The state at the next frame, `seconds` being its time; without a state, that at the shot's first frame.
-
-        The phase advances by the mean of both frames' rates.
-        Raises RagdollError: an input that is not a number.
+        """The state at the next frame, `seconds` being its time; without a state, that at the shot's first frame. The
+        phase advances by the mean of both frames' rates. Raises RagdollError: an input that is not a number.
         """
         if state is None:
             given = tuple(float(value) for value in given)

@@ -313,10 +313,8 @@ def _play(obj, baked: bpy.types.Action, slot, existing: _Existing, outside: Outs
     animation.action_influence = 1.0
     if existing.strips and outside.after:
         animation.action_extrapolation = "NOTHING"
-    elif existing.strips and outside.before:
-        animation.action_extrapolation = "HOLD_FORWARD"
     else:
-        animation.action_extrapolation = "HOLD"
+        animation.action_extrapolation = "HOLD_FORWARD" if existing.strips and outside.before else "HOLD"
 
 
 def _lay_over(obj, baked: bpy.types.Action, slot, existing: _Existing, blend: str, frames, state) -> None:

@@ -27,10 +27,8 @@ def root_of(obj, to: str, owners: dict | None = None) -> str | None:
 
 
 def carry(recorder, to: str, root: str | None) -> tuple[list, dict]:
-    """Move what was recorded onto an object or a root bone: every bone stays where it is in the scene.
-
-    `root` is what `root_of` gave. Returns the bones that need keys for that, and properties of the object with their
-    values [f, 3].
+    """Move what was recorded onto an object or a root bone: every bone stays where it is in the scene. `root` is what
+    `root_of` gave. Returns the bones that need keys for that, and properties of the object with their values [f, 3].
     """
     obj = recorder.obj
     if to == STAY:

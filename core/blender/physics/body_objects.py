@@ -295,9 +295,8 @@ SHAPE_SETTINGS = declare.names(ActiveRagdollBone, group="size")
 
 def reset_body(obj, bone_name: str) -> None:
     """Forget the edits of a bone's body, including those not collected yet."""
-    own = obj.pose.bones[bone_name].active_ragdoll
     for name in SHAPE_SETTINGS:
-        own.property_unset(name)
+        obj.pose.bones[bone_name].active_ragdoll.property_unset(name)
     record_bodies(obj, (bone_name,))
 
 

@@ -109,15 +109,11 @@ def build(obj, scene, bones: str | np.ndarray = "DEFORM", *, update: bool = True
     Raises:
         RagdollError: with the name of what is in the way; all is as before then, the ragdoll that there was too.
     """
-    check_armature(obj)
+    source.check_free(obj, scene)
     if isinstance(bones, str) and bones not in BONE_CHOICES:
         raise RagdollError(f"Unknown choice of bones '{bones}': use one of {', '.join(BONE_CHOICES)}")
-    if obj.name not in scene.objects:
-        raise RagdollError(f"'{obj.name}' is not in the scene '{scene.name}'")
     if obj.mode == "EDIT":
         obj.update_from_editmode()
-    refuse_baked(obj)
-    source.refuse_names(obj)
     world.refuse_user_bake(scene)
     if isinstance(bones, str) and bones == "KEEP":
         bones = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones], dtype=bool)
@@ -125,7 +121,8 @@ def build(obj, scene, bones: str | np.ndarray = "DEFORM", *, update: bool = True
             raise RagdollError(f"No bone of '{obj.name}' is simulated")
     with STATE.writing():
         saved.bring_up([obj] if saved.is_old(obj) else ())
-        untouched = not built.is_duplicate(obj)  # which shares another's ragdoll and has none to keep
+        # A duplicate shares another's ragdoll and has none to keep.
+        untouched = not (obj.active_ragdoll.is_ragdoll and obj in built.duplicates())
         try:
             plan = plan_of(obj, scene, bones)
             untouched = False
@@ -158,7 +155,7 @@ def plan_of(obj, scene, bones, *, uneven: bool = False) -> tuple:
         RagdollError: see `build`. But for the edits nothing is changed then.
     """
     settings = obj.active_ragdoll
-    if settings.is_ragdoll and not built.is_duplicate(obj):
+    if settings.is_ragdoll and obj not in built.duplicates():
         body_objects.collect_edits(obj)
         body_objects.end_editing(obj)
     frames = source.sampled_frames(*world.shot_range(scene))
@@ -362,9 +359,7 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
 
 def choose_bind_pose(obj, scene=None) -> None:
     """Have the animation's pose at a scene's current frame, without physics, for the bind pose; without a scene, the
-    rest pose. A build brings it about.
-
-    Raises RagdollError: it is baked, or a bone stands nowhere in that pose.
+    rest pose. A build brings it about. Raises RagdollError: it is baked, or a bone stands nowhere in that pose.
     """
     check_armature(obj)
     refuse_baked(obj)

@@ -65,10 +65,8 @@ def write(collection, parts: list[Part], height: float, scale: float) -> None:
 
 
 def note(collection, **more) -> None:
-    """Add to the record of a build.
-
-    "followers": names of bones without a body that follow by a constraint. "joints": number of constraint objects.
-    "postures", "facing": see `joint_objects.note_postures`.
+    """Add to the record of a build. "followers": names of bones without a body that follow by a constraint. "joints":
+    number of constraint objects. "postures", "facing": see `joint_objects.note_postures`.
     """
     collection.active_ragdoll.record = json.dumps({**record(collection), **more})
 
@@ -204,11 +202,6 @@ def guests(scene) -> list:
     """Characters of a scene that have their ragdoll in another one: linked, appended, or of a copied scene."""
     found = (obj for obj in with_ragdoll(bpy.data.objects) if obj.active_ragdoll.scene != scene)
     return [obj for obj in found if obj.library is not None or obj.name in scene.objects]
-
-
-def is_duplicate(obj) -> bool:
-    """Whether a character's helpers are another's; see `duplicates`."""
-    return obj.active_ragdoll.is_ragdoll and obj in duplicates()
 
 
 def gone(objects) -> list:

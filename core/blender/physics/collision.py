@@ -22,9 +22,7 @@ def pairs_to_ignore(plan) -> list:
 
 def assign_layers(scene) -> list[str]:
     """Give the bodies of all characters and of the scene the collision layers by which they touch what they should.
-
-    Must not be called while the world is alive.
-    Returns notes on characters that only some bodies of another one touch.
+    Must not be called while the world is alive. Returns notes on characters that only some bodies of another one touch.
     """
     characters = ragdolls(scene)
     without = [obj for obj in characters if not obj.active_ragdoll.self_collision]

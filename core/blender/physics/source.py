@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 
 from ...errors import RagdollError
-from ..rig.armature import armatures, pose_matrices, values_of
+from ..rig.armature import armatures, check_armature, pose_matrices, refuse_baked, values_of
 from ..runtime import STATE
 from ..settings import declare
 from . import built
@@ -69,8 +69,14 @@ def is_own(constraint) -> bool:
     return constraint.target is None or built.is_ours(constraint.target)
 
 
-def refuse_names(obj) -> None:
-    """Raise RagdollError where a constraint of the user's has the name that ours would need."""
+def check_free(obj, scene) -> None:
+    """Raise RagdollError where an object cannot get constraints of ours in a scene: it is no armature there, it is
+    baked, or a constraint of the user's has the name that ours would need.
+    """
+    check_armature(obj)
+    if obj.name not in scene.objects:
+        raise RagdollError(f"'{obj.name}' is not in the scene '{scene.name}'")
+    refuse_baked(obj)
     for bone in obj.pose.bones:
         for name in ON_CHARACTERS:
             if name in bone.constraints and not is_own(bone.constraints[name]):

@@ -74,10 +74,8 @@ def converted(bone: bpy.types.Bone, matrix, parent=None, *, invert: bool = False
 
 
 def bind_joints(obj: bpy.types.Object) -> tuple[np.ndarray, np.ndarray]:
-    """Matrices [n, 4, 4] and tails [n, 3] of an armature's bones in bind pose, in its own space.
-
-    It is the rest pose, unless another one is kept: of every bone a turn and a way from its rest pose, as its parent
-    carries that.
+    """Matrices [n, 4, 4] and tails [n, 3] of an armature's bones in bind pose, in its own space. It is the rest pose,
+    unless another one is kept: of every bone a turn and a way from its rest pose, as its parent carries that.
     """
     bones = obj.data.bones
     rest = values_of(bones, "matrix_local", 4, 4).astype(float)

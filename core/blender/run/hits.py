@@ -77,17 +77,19 @@ def read_character(own: CharacterHits, scene, *, leave_out: bool = False) -> Non
     """
     obj, settings, notes = own.character.obj, own.character.obj.active_ragdoll, []
     own.hits, own.targets = [], {}
-    for entries, take in ((settings.hits, _take_hit), (settings.explosions, _take_explosion)):
+    for entries, read in ((settings.hits, _hit), (settings.explosions, _explosion)):
         for number, entry in enumerate(entries, 1):
             if not entry.enabled:
                 continue
             try:
-                notes += take(own, entry, number, *world.shot_range(scene))
+                hit = read(own, entry, number)
+                notes += core_hits.checked(hit, own.character.bone_names, *world.shot_range(scene))
             except RagdollError as error:
                 if not leave_out:
                     raise RagdollError(f"'{obj.name}': {error}") from error
                 notes.append(f"'{obj.name}': {error}; it is left out")
                 continue
+            own.hits.append(hit)
             if entry.target is not None and getattr(entry, "space", core_hits.TOWARDS) == core_hits.TOWARDS:
                 own.targets[own.hits[-1].title] = entry.target
     names = ("parents", "children", "others", "regain")
@@ -104,8 +106,7 @@ def read_character(own: CharacterHits, scene, *, leave_out: bool = False) -> Non
     own.notes = notes
 
 
-def _take_hit(own: CharacterHits, entry, number: int, first: int, last: int) -> list:
-    """Add a hit if it is valid. Returns notes on it."""
+def _hit(own: CharacterHits, entry, number: int) -> core_hits.Hit:
     names = own.character.bone_names
     turn = own.character.offsets[names.index(entry.bone), :3, :3].T if entry.bone in names else np.eye(3)
     impulse = np.array(entry.impulse, dtype=float)
@@ -117,20 +118,15 @@ def _take_hit(own: CharacterHits, entry, number: int, first: int, last: int) -> 
     hit = core_hits.Hit(*what, entry.space, entry.duration, entry.hurts, number=number)
     if entry.space == core_hits.TOWARDS and entry.target is None:
         raise RagdollError(f"{hit.title}: it has no target object to go towards")
-    notes = core_hits.checked(hit, names, first, last)
     away = max(abs(component) for component in hit.point)
     if away > FARTHEST * own.character.height:
         raise RagdollError(f"{hit.title}: the point is {away:.3g} m from the body, too far to push there")
-    own.hits.append(hit)
-    return notes
+    return hit
 
 
-def _take_explosion(own: CharacterHits, entry, number: int, first: int, last: int) -> list:
-    frame, origin, strength = float(entry.frame), tuple(entry.origin), entry.impulse
-    blast = core_hits.Explosion(frame, origin, entry.radius, strength, entry.falloff, entry.duration, number)
-    notes = core_hits.checked(blast, (), first, last)
-    own.hits.append(blast)
-    return notes
+def _explosion(_own, entry, number: int) -> core_hits.Explosion:
+    what = float(entry.frame), tuple(entry.origin), entry.radius, entry.impulse, entry.falloff, entry.duration
+    return core_hits.Explosion(*what, number)
 
 
 def _acting_points(own: CharacterHits):

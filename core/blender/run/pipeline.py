@@ -230,10 +230,8 @@ def _wanted(run: Run, scene, frame: int, record: bool = True) -> np.ndarray:
 
 
 def _read_bodies(run: Run) -> tuple:
-    """Read where the bodies stand after the last frame.
-
-    Returns the ways that they have come in it [m, 3], and the squares of their lengths.
-    Raises RagdollError naming one that has come too far, or nowhere.
+    """Read where the bodies stand after the last frame. Returns the ways that they have come in it [m, 3], and the
+    squares of their lengths. Raises RagdollError naming one that has come too far, or nowhere.
     """
     for character in run.characters:
         character.bodies.objects.foreach_get("matrix_world", run.buffer[character.rows].reshape(-1))

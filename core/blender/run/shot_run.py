@@ -93,10 +93,8 @@ class Effect:
 
 
 class Character:
-    """One ragdoll of a run.
-
-    It holds data-blocks, because finding one by name takes Blender longer the more there are. A run ends with any undo,
-    redo or load; one that is deleted meanwhile raises ReferenceError, which ends the run too.
+    """One ragdoll of a run. It holds data-blocks, because finding one by name takes Blender longer the more there are.
+    A run ends with any undo, redo or load; one that is deleted meanwhile raises ReferenceError, which ends the run too.
     """
 
     motion = None  # its motion stack, if it has one
@@ -139,10 +137,8 @@ class Character:
 
 
 class Run:
-    """The simulation of a scene's shot, from its first frame on.
-
-    Its arrays have one row for each body, character after character. A baked character takes part with kinematic
-    bodies, so that props still meet it.
+    """The simulation of a scene's shot, from its first frame on. Its arrays have one row for each body, character after
+    character. A baked character takes part with kinematic bodies, so that props still meet it.
     """
 
     # Masks of bodies [m], as are those of `MASKS`:

@@ -14,10 +14,8 @@ from . import reconcile, records, shot_run, show, write
 
 
 def prepare(scene) -> None:
-    """Bring everything up to date before a run: edited settings, animations, the cache.
-
-    Raises RagdollError: there is nothing to simulate, the world would not step, or the user's own baked cache is in the
-    way.
+    """Bring everything up to date before a run: edited settings, animations, the cache. Raises RagdollError: there is
+    nothing to simulate, the world would not step, or the user's own baked cache is in the way.
     """
     reconcile.reconcile(scene)
     characters = shot_run.active_ragdolls(scene)

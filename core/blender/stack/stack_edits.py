@@ -30,11 +30,7 @@ def ensure(obj, scene) -> None:
     settings = obj.active_ragdoll
     if settings.target_armature is not None:
         return
-    check_armature(obj)
-    if obj.name not in scene.objects:
-        raise RagdollError(f"'{obj.name}' is not in the scene '{scene.name}'")
-    refuse_baked(obj)
-    source.refuse_names(obj)
+    source.check_free(obj, scene)
     with STATE.writing():
         settings.motion_scene = scene
         collection = bpy.data.collections.new(f"{obj.name} Motion")

@@ -13,7 +13,7 @@ from mathutils import Matrix
 from ...errors import RagdollError
 from ..physics import build, built, remove, source, world
 from ..rig import action_channels
-from ..rig.armature import check_armature, check_scale, refuse_baked, values_of
+from ..rig.armature import check_scale, values_of
 from ..runtime import STATE
 from ..settings import declare
 from ..stack import stack_edits
@@ -70,12 +70,8 @@ def apply_transform(obj, scene, parts=PARTS) -> list[str]:
 
 
 def _check(obj, scene) -> None:
-    check_armature(obj)
-    refuse_baked(obj)
-    source.refuse_names(obj)
+    source.check_free(obj, scene)
     world.refuse_user_bake(scene)
-    if obj.name not in scene.objects:
-        raise RagdollError(f"'{obj.name}' is not in the scene '{scene.name}'")
     if obj.override_library is not None or obj.data.library is not None or obj.data.override_library is not None:
         raise RagdollError(f"'{obj.name}' is from a library: apply its transform there")
     if obj.mode == "EDIT":

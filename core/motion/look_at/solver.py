@@ -300,10 +300,8 @@ def leading(axis, forward, reference) -> float:
 
 
 def angle_to_cone(axis, angle: float, forward, reference, cosine: float) -> float:
-    """How much of a turn `forward` can take until it leaves the cone about `reference`.
-
-    The cosine between the two is a + b cos x + s sin x after a turn by x, for constants a, b and s: a wave about a
-    that is highest at x = atan2(s, b).
+    """How much of a turn `forward` can take until it leaves the cone about `reference`. The cosine between the two is a
+    + b cos x + s sin x after a turn by x, for constants a, b and s: a wave about a that is highest at x = atan2(s, b).
     """
     fixed = c.dot(forward, axis) * c.dot(axis, reference)
     b = c.dot(forward, reference) - fixed

@@ -430,10 +430,8 @@ _ROWS = np.stack([_PRODUCTS[_X, factor] ^ _Y for factor in range(GROUPS)] + [_X]
 
 
 def layers(slot: int) -> np.ndarray:
-    """Layers of each group of a character's bodies: [4, 20], bool.
-
-    `slot` says which of the characters without self-collision it is; the one five on has the same layers, so that of
-    the two only like groups meet.
+    """Layers of each group of a character's bodies: [4, 20], bool. `slot` says which of the characters without self-
+    collision it is; the one five on has the same layers, so that of the two only like groups meet.
     """
     found = np.zeros((GROUPS, LAYERS), dtype=bool)
     found[:, FIRST:] = _ROWS[:, slot % CHARACTERS] == np.arange(GROUPS)[:, None]

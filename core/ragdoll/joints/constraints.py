@@ -133,10 +133,8 @@ def _cut_radii(longitude, latitude, cosines) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _excess(radius: np.ndarray, target: np.ndarray, thickness: np.ndarray) -> np.ndarray:
-    """Ratio radius / target, counting as exact what lies within the absolute tolerance's band.
-
-    `thickness` is the distance [rad] across the ellipse's edge of a ratio's unit, so that a flat ellipse is
-    not measured along its length.
+    """Ratio radius / target, counting as exact what lies within the absolute tolerance's band. `thickness` is the
+    distance [rad] across the ellipse's edge of a ratio's unit, so that a flat ellipse is not measured along its length.
     """
     ratio = radius / target
     return np.where((ratio - 1.0) * thickness <= 2.0 * CONE_TOLERANCE_ABSOLUTE, 1.0, ratio)
