@@ -78,9 +78,8 @@ def local_to_model_matrices(skeleton: Skeleton, matrices_ls: ArrayLike) -> np.nd
 
 
 def model_to_local_matrices(skeleton: Skeleton, matrices_ms: ArrayLike) -> np.ndarray:
-    """Local matrices [..., n, 4, 4] of model-space ones: the inverse of `local_to_model_matrices`.
-
-    Raises RagdollError: the matrix of a bone with children has no inverse; names the bone.
+    """Local matrices [..., n, 4, 4] of model-space ones: the inverse of `local_to_model_matrices`. Raises RagdollError:
+    the matrix of a bone with children has no inverse; names the bone.
     """
     matrices_ms = np.asarray(matrices_ms, dtype=float)
     matrices_ls = matrices_ms.copy()

@@ -104,9 +104,8 @@ def shown(value) -> str:
 
 
 def checked(value, wanted: Field, path: str):
-    """A value of a file as the setting takes it.
-
-    Raises RagdollError: wrong type or length, not a number, out of range, unknown choice; begins with the path.
+    """A value of a file as the setting takes it. Raises RagdollError: wrong type or length, not a number, out of range,
+    unknown choice; begins with the path.
     """
     if wanted.kind == POINTS:
         if not isinstance(value, list) or len(value) > wanted.length:
@@ -163,9 +162,8 @@ class _Pairs(dict):
 
 
 def parse(text: str, schema: Schema) -> Profile:
-    """A profile from the text of a file; every value of it is checked.
-
-    Raises RagdollError: begins with the place in the file, as in `bones[3].limit_min[1]: ...`.
+    """A profile from the text of a file; every value of it is checked. Raises RagdollError: begins with the place in
+    the file, as in `bones[3].limit_min[1]: ...`.
     """
     try:
         data = json.loads(text, object_pairs_hook=_Pairs)

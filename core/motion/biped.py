@@ -241,7 +241,6 @@ class Biped:
 
     def fixed(self, bone: int, points) -> tuple[int, np.ndarray]:
         """What is fixed to a bone (level index), as points [p, 3] in its frame [m], moves with a bone of the biped.
-
         Returns its index, -1 where there is none, and the points from its joint in bind pose in the character's axes.
         """
         index = {row: i for i, row in enumerate(self.rows.tolist())}

@@ -46,9 +46,8 @@ class Axis:
             raise RagdollError(f'The minimum of axis "{self.name}" must be below its maximum, got {low:g} and {high:g}')
 
     def share(self, value: float) -> float:
-        """A value as 0..1 from minimum to maximum; clamped, or wrapped into 0 <= x < 1.
-
-        Raises RagdollError: a value that is not a number.
+        """A value as 0..1 from minimum to maximum; clamped, or wrapped into 0 <= x < 1. Raises RagdollError: a value
+        that is not a number.
         """
         if math.isnan(value) or (self.ends == WRAP and not math.isfinite(value)):
             raise RagdollError(f'The input of axis "{self.name}" is not a number')

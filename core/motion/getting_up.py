@@ -84,9 +84,8 @@ def _height(rig: Rig, pose: LocalPose, world: np.ndarray, points: np.ndarray) ->
 
 
 def moved_pose(rig: Rig, pose: LocalPose, place: np.ndarray, world: np.ndarray) -> LocalPose:
-    """A local pose [n] as it is seen with the armature object at a place [4, 4], with the object where it is.
-
-    Raises RagdollError: a world matrix of no extent.
+    """A local pose [n] as it is seen with the armature object at a place [4, 4], with the object where it is. Raises
+    RagdollError: a world matrix of no extent.
     """
     inside = solved(world, place)
     result = pose.copy()

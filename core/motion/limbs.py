@@ -233,9 +233,8 @@ def solve(root, joint, end, effector, pole, stretch: tuple | None = None) -> tup
 
 @dataclass
 class TwoBoneIK:
-    """An entry of the motion stack; the end bone keeps its rotation in model space unless told otherwise.
-
-    Raises RagdollError: a bone without a grandparent, or with a frame below the limb; names entry and bones.
+    """An entry of the motion stack; the end bone keeps its rotation in model space unless told otherwise. Raises
+    RagdollError: a bone without a grandparent, or with a frame below the limb; names entry and bones.
     """
 
     rig: InitVar[Rig]  # the character, to check the bones against
@@ -276,9 +275,8 @@ class TwoBoneIK:
         self._bend = bind_bend(rig, self.bones) if self.pole_space == BEND else None
 
     def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state=None, seconds: float = 0.0) -> tuple:
-        """(pose, None): the pose with the limb brought to `inputs.target`, bending to `inputs.pole`.
-
-        Raises RagdollError: effector, pole or weight that are not numbers; names the entry.
+        """(pose, None): the pose with the limb brought to `inputs.target`, bending to `inputs.pole`. Raises
+        RagdollError: effector, pole or weight that are not numbers; names the entry.
         """
         weight = weight_of(inputs.weight, self.name)
         if weight == 0.0:
@@ -349,9 +347,8 @@ _PLACED, _STEPS = 1e-6, 20
 
 @dataclass
 class LegStabilizer:
-    """One foot.
-
-    Raises RagdollError: more bones than the chain has, or no bone above them; names the entry and its bones.
+    """One foot. Raises RagdollError: more bones than the chain has, or no bone above them; names the entry and its
+    bones.
     """
 
     rig: InitVar[Rig]  # the character, to check the bones against

@@ -44,9 +44,8 @@ class TransformBone:
         self._closure = rig.with_ancestors([self.bone])
 
     def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state=None, seconds: float = 0.0) -> tuple:
-        """(pose, None): the pose with the bone transformed, by `inputs.weight`.
-
-        Raises RagdollError: a weight or value that is not a number, a parent of scale 0; names the entry.
+        """(pose, None): the pose with the bone transformed, by `inputs.weight`. Raises RagdollError: a weight or value
+        that is not a number, a parent of scale 0; names the entry.
         """
         weight = weight_of(inputs.weight, self.name)
         modes = (self.translation_mode, self.rotation_mode, self.scale_mode)

@@ -154,9 +154,8 @@ def pose_bones(obj, scene, to: str = AUTO) -> list[str]:
 
 
 def revert(obj) -> None:
-    """Back to the action from before the bake, and the live ragdoll; the baked action stays in the file.
-
-    Raises RagdollError: the character is not baked.
+    """Back to the action from before the bake, and the live ragdoll; the baked action stays in the file. Raises
+    RagdollError: the character is not baked.
     """
     settings = obj.active_ragdoll
     if not settings.muted:

@@ -146,9 +146,8 @@ def _write_property(obj: bpy.types.Object, path: str, values: Sequence[float]) -
 
 @contextlib.contextmanager
 def repeated(obj: bpy.types.Object, first: int, last: int, times: int):
-    """While it lasts, the range of an action that plays alone comes again and again; other animation plays on.
-
-    Raises RagdollError: the object is in NLA tweak mode.
+    """While it lasts, the range of an action that plays alone comes again and again; other animation plays on. Raises
+    RagdollError: the object is in NLA tweak mode.
     """
     _refuse_tweak_mode(obj)
     existing, state = _Existing.of(obj), save(obj)
@@ -265,9 +264,8 @@ class _Existing:
         return copy, slot
 
     def kept(self, obj) -> bpy.types.Action:
-        """A copy of the action, which is about to be keyed itself.
-
-        Raises RagdollError: there is none, it is another file's, or it is not alone in animating the object.
+        """A copy of the action, which is about to be keyed itself. Raises RagdollError: there is none, it is another
+        file's, or it is not alone in animating the object.
         """
         if self.action is None:
             raise RagdollError(f"'{obj.name}' has no action to bake into: choose a new one")

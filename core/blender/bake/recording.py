@@ -28,9 +28,8 @@ def shown_pose(obj, scene) -> np.ndarray:
 
 
 def checked_range(obj, scene, first: int | None, last: int | None) -> tuple[int, int]:
-    """The frames of a shot that are to be written, all where not given.
-
-    Raises RagdollError: nothing moves the character, Blender does not evaluate it, or the shot has no such frames.
+    """The frames of a shot that are to be written, all where not given. Raises RagdollError: nothing moves the
+    character, Blender does not evaluate it, or the shot has no such frames.
     """
     settings = obj.active_ragdoll
     if not settings.is_ragdoll and settings.target_armature is None:

@@ -9,7 +9,6 @@ STAY, OBJECT, ROOT = "STAY", "OBJECT", "ROOT"  # with the body's own bones, on t
 
 def root_of(obj, to: str, owners: dict | None = None) -> str | None:
     """The bone that carries a character's travel, None unless it is to be a bone; above the body's control if given.
-
     Raises RagdollError: the character has no bodies, or nothing can carry its travel.
     """
     if to == STAY:

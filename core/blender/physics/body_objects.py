@@ -204,9 +204,8 @@ def _record_of(body) -> dict | None:
 
 
 def collect_edits(obj) -> list[str]:
-    """Store the edits of a ragdoll's bodies on their bones.
-
-    Returns names of the bones whose bodies were edited since they were built or last collected.
+    """Store the edits of a ragdoll's bodies on their bones. Returns names of the bones whose bodies were edited since
+    they were built or last collected.
     """
     settings, edited = obj.active_ragdoll, []
     with STATE.writing():

@@ -377,9 +377,8 @@ def choose_bind_pose(obj, scene=None) -> None:
 
 
 def _find_bind_pose(obj, poses, frames) -> tuple:
-    """Where no body could take the bind pose, have the most natural of some poses [f, n, 4, 4].
-
-    Returns the anatomy in the bind pose, and notes of what that is.
+    """Where no body could take the bind pose, have the most natural of some poses [f, n, 4, 4]. Returns the anatomy in
+    the bind pose, and notes of what that is.
     """
     pose, found = BindPose(obj, np.eye(4)), anatomy_of(obj)
     parents = pose.parents

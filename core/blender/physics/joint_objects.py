@@ -166,9 +166,8 @@ def stated_limits(settings: dict) -> str:
 
 
 def excesses(name: str, settings, relative) -> np.ndarray:
-    """By how much [f] [rad] the joint rotations `relative` [f, 4] exceed a bone's limits.
-
-    Raises RagdollError: with the bone's name, for limits that make no sense.
+    """By how much [f] [rad] the joint rotations `relative` [f, 4] exceed a bone's limits. Raises RagdollError: with the
+    bone's name, for limits that make no sense.
     """
     try:
         return limits.excess(settings.joint, tuple(settings.limit_min), tuple(settings.limit_max), relative)

@@ -58,9 +58,8 @@ def evaluates(scene, obj) -> bool:
 
 
 def choose(scene, first: int) -> None:
-    """Choose the view layer that is to step the scene. It stays the same while Bullet may hold its joints.
-
-    Raises RagdollError: another view layer would step the world too, as Blender cannot read frame 0 from a cache.
+    """Choose the view layer that is to step the scene. It stays the same while Bullet may hold its joints. Raises
+    RagdollError: another view layer would step the world too, as Blender cannot read frame 0 from a cache.
     """
     if STATE.stepped.get(scene.name, "") not in scene.view_layers:
         STATE.stepped[scene.name] = shown_layer(scene).name

@@ -125,7 +125,6 @@ def object_matrices(action: bpy.types.Action, obj: bpy.types.Object, frames: NDA
 
 def action_curves(action: bpy.types.Action, obj: bpy.types.Object, slot=None) -> list[bpy.types.FCurve]:
     """The curves of the slot of an action that animates `obj`, without muted ones, also by their group, and empty ones.
-
     Raises RagdollError: there is no such slot, or it is empty.
     """
     name = _checked(action, obj).name

@@ -46,7 +46,6 @@ class Attached:
 
     def __init__(self, character, number: int, item, scene, rows: dict) -> None:
         """Read a character's attachment of a number. rows: of all bodies in the run, by the names of their objects.
-
         Raises RagdollError: it cannot act; says why.
         """
         obj, name = character.obj, f"Attachment '{item.name}'"

@@ -118,9 +118,8 @@ def _carry_settings(run: Run) -> None:
 
 
 def step(run: Run, scene) -> None:
-    """Prepare the next frame: pose of the source, place of the targets, gains of the drives.
-
-    Raises RagdollError: a body was deleted, or the animation is not a number.
+    """Prepare the next frame: pose of the source, place of the targets, gains of the drives. Raises RagdollError: a
+    body was deleted, or the animation is not a number.
     """
     frame = scene.frame_current
     world.refuse_remapped(scene)
@@ -175,9 +174,8 @@ def _weigh(run: Run, seconds: float) -> None:
 
 
 def observe(run: Run, scene) -> None:
-    """After a frame is shown: where the bodies stand now, and what follows from it for the next frame.
-
-    Raises RagdollError: a body was deleted, is not a number or has left all bounds.
+    """After a frame is shown: where the bodies stand now, and what follows from it for the next frame. Raises
+    RagdollError: a body was deleted, is not a number or has left all bounds.
     """
     seconds = world.seconds_per_frame(scene)
     if run.frame > run.first:

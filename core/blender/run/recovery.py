@@ -116,7 +116,6 @@ class Recovery:
 
     def read(self, group, events: bool = False, scene=None) -> None:
         """Read the settings from a property group, and with `events` also the forced states from the character's own.
-
         Raises RagdollError: a value makes no sense; then nothing has changed.
         """
         title = f"Recovery of '{self.character.name}'"

@@ -70,9 +70,8 @@ def frames(scene) -> Iterator[int]:
 
 
 def go_to(scene, frame: int) -> None:
-    """Show a frame.
-
-    Raises RagdollError: another handler has changed the frame. Raises KeyboardInterrupt: it came while a handler ran.
+    """Show a frame. Raises RagdollError: another handler has changed the frame. Raises KeyboardInterrupt: it came while
+    a handler ran.
     """
     scene.frame_set(frame)
     if STATE.interrupted:

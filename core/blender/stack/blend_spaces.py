@@ -87,7 +87,6 @@ def axes_of(space) -> tuple:
 
 def places_of(space, without=()) -> BlendSpace1D | BlendSpace2D:
     """The samples' places and their weighting, without their clips; `without` are labels of samples that are left out.
-
     Raises RagdollError: no samples, two at one place, on one line, outside the axes; or a wrong axis.
     """
     kept = {label: sample for label, sample in zip(labels(space), space.samples, strict=True) if label not in without}
@@ -112,9 +111,8 @@ class Spaces:
         self.inputs: dict = {}
 
     def player(self, name: str, *, aim: bool = False) -> tuple:
-        """The key and the player of a blend space.
-
-        Raises RagdollError: there is none of that name, or it cannot be made; names the space.
+        """The key and the player of a blend space. Raises RagdollError: there is none of that name, or it cannot be
+        made; names the space.
         """
         spaces = self._obj.active_ragdoll.blend_spaces
         index = spaces.find(name)

@@ -132,9 +132,8 @@ def add(obj, scene, what: str, bone: str = ""):
 
 
 def remove(obj, what: str) -> None:
-    """Remove the active item; with the last of all the motion stack goes too.
-
-    Raises RagdollError: there is none, or the character is baked.
+    """Remove the active item; with the last of all the motion stack goes too. Raises RagdollError: there is none, or
+    the character is baked.
     """
     owner = entries.lists()[what].owner(obj)
     if owner is None or lists.active_index(owner, what) < 0:
@@ -152,9 +151,8 @@ def move(obj, what: str, step: int) -> None:
 
 
 def move_kind(obj, kind: str, step: int) -> None:
-    """Let a kind of entry act one place earlier (-1) or later (1), where there is room.
-
-    Raises RagdollError: no such kind.
+    """Let a kind of entry act one place earlier (-1) or later (1), where there is room. Raises RagdollError: no such
+    kind.
     """
     order = entries.order_of(obj)
     if kind not in order:
@@ -180,7 +178,6 @@ def current_action(obj) -> tuple:
 
 def add_layer(obj, scene, source: str, name: str = "", action=None, slot: str = ""):
     """A new layer on top of the active one, named as its action unless told otherwise; a POSE shows its first frame.
-
     Raises RagdollError: see `ensure`; the stack poses the character from now on.
     """
     settings = obj.active_ragdoll
@@ -204,9 +201,8 @@ def choose(choice, action, slot: str = "") -> None:
 
 
 def appended_action(path: str, name: str):
-    """An action of another file, such as a pose asset of a library, appended.
-
-    Raises RagdollError: the file cannot be read, or has no such action.
+    """An action of another file, such as a pose asset of a library, appended. Raises RagdollError: the file cannot be
+    read, or has no such action.
     """
     try:
         with bpy.data.libraries.load(path) as (there, here):
@@ -258,9 +254,8 @@ def add_blend_space(obj, kind: str):
 
 
 def add_sample(space, action, slot: str = ""):
-    """A sample of an action at the point that is set, on the axes' divisions where that is near.
-
-    Raises RagdollError: a wrong axis.
+    """A sample of an action at the point that is set, on the axes' divisions where that is near. Raises RagdollError: a
+    wrong axis.
     """
     at = [(axis, axis.preview if space.show_preview else axis.value) for axis in axes_of(space)]
     places = [axis_of(axis).snapped(min(max(value, axis.minimum), axis.maximum)) for axis, value in at]
@@ -284,9 +279,8 @@ def _free_place(space, wanted: list) -> list:
 
 
 def edit_graph(obj, kind: str, do: str, step: int = 1) -> None:
-    """Add, remove or move a parameter, state, transition, or condition of the active transition.
-
-    Raises RagdollError: a condition without a transition.
+    """Add, remove or move a parameter, state, transition, or condition of the active transition. Raises RagdollError: a
+    condition without a transition.
     """
     owner = graph = obj.active_ragdoll.graph
     if kind == "CONDITION":

@@ -24,9 +24,8 @@ _OF_ARMATURE = ("COMPONENT", "OBJECT")  # spaces of settings that turn and move 
 
 
 def apply_transform(obj, scene, parts=PARTS) -> list[str]:
-    """Apply parts of a character's transform. Its settings, and keyed locations of its bones, scale along.
-
-    Returns what stays as it is, and why. Raises RagdollError: with the reason; nothing is changed then.
+    """Apply parts of a character's transform. Its settings, and keyed locations of its bones, scale along. Returns what
+    stays as it is, and why. Raises RagdollError: with the reason; nothing is changed then.
     """
     _check(obj, scene)
     parts, notes = _applicable(obj, parts)

@@ -22,7 +22,6 @@ from ..run import shot_run
 
 def diagnose(obj, scene) -> list[Finding]:
     """Find what would make a ragdoll unstable. The findings are kept in `runtime.STATE`, with the build's identity.
-
     Raises RagdollError: no ragdoll, or one of its bodies or bones is gone.
     """
     if runtime.state_of(obj) == "ELSEWHERE":

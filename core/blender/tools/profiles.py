@@ -96,9 +96,8 @@ def _values(group, fields: dict, owner: str) -> dict:
 
 # ---- from a character -----------------------------------------------------------------------------------------------
 def collect(obj) -> Profile:
-    """Everything set on a character, whether it has a ragdoll or not.
-
-    Raises RagdollError: the object is no armature with bones, or a setting is not a finite number.
+    """Everything set on a character, whether it has a ragdoll or not. Raises RagdollError: the object is no armature
+    with bones, or a setting is not a finite number.
     """
     check_armature(obj)
     known = schema()

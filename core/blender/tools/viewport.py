@@ -278,9 +278,8 @@ def plan_lines(obj, scene, _depsgraph=None) -> overlay.Lines | None:
 
 
 def way_point_below(obj, scene, origin, direction) -> tuple[int, int, np.ndarray] | None:
-    """What can be moved by hand of the planned way up and is near a ray [3], [3]; None without.
-
-    Returns which key posture it is of, which part of that, as `get_up.plan.Moved` counts them, and its place [3].
+    """What can be moved by hand of the planned way up and is near a ray [3], [3]; None without. Returns which key
+    posture it is of, which part of that, as `get_up.plan.Moved` counts them, and its place [3].
     """
     passage = _planned(obj, scene)
     if passage is None:

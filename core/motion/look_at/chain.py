@@ -244,9 +244,8 @@ def _check(chain: LookAt, rig: Rig) -> None:
 # ---- weights by events ----------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class WeightEvent:
-    """A call at a time, with the meaning that it has in P. Massoudi's article "The Perfect Look At System".
-
-    Raises RagdollError: a time that is no number, a weight outside 0..1, a duration below 0.
+    """A call at a time, with the meaning that it has in P. Massoudi's article "The Perfect Look At System". Raises
+    RagdollError: a time that is no number, a weight outside 0..1, a duration below 0.
     """
 
     seconds: float
@@ -316,7 +315,6 @@ class LookAtSetup:
 
 def from_roles(rig: Rig, anatomy: Anatomy) -> LookAtSetup:
     """The chain from eyes or head down the neck and trunk, and the legs; the anatomy is of the bones in input order.
-
     Raises RagdollError: neither head nor neck was recognised.
     """
     notes: list = []

@@ -137,9 +137,8 @@ class Trunk:
 
 
 def trunk(pelvis, chest, left, right) -> Trunk:
-    """The trunk from four points [3]: pelvis, upper trunk, and one on either side, of the hips or the shoulders.
-
-    Raises RagdollError: the four lie on one line, or are not numbers.
+    """The trunk from four points [3]: pelvis, upper trunk, and one on either side, of the hips or the shoulders. Raises
+    RagdollError: the four lie on one line, or are not numbers.
     """
     along, forward = chest - pelvis, np.cross(left - right, chest - pelvis)
     size, across = np.linalg.norm(along), np.linalg.norm(forward)

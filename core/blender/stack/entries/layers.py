@@ -233,9 +233,8 @@ class Layers(FromSettings, LayerStack):
 
 
 def mask_of(layer, library) -> np.ndarray | None:
-    """Factor of the layer's weight for each bone [n], level order; None for 1 on all bones.
-
-    Raises RagdollError: a bone or collection that the armature does not have, or a mask without any.
+    """Factor of the layer's weight for each bone [n], level order; None for 1 on all bones. Raises RagdollError: a bone
+    or collection that the armature does not have, or a mask without any.
     """
     if layer.mask == "ALL":
         return None
