@@ -19,10 +19,8 @@ def shown_layer(scene):
 
 def stepping_layer(scene):
     """The view layer that steps the scene's world; before a run has filled the world, the one that is shown."""
-    name = STATE.stepped.get(scene.name, "")
-    if scene.name in STATE.live_worlds and name in scene.view_layers:
-        return scene.view_layers[name]
-    return shown_layer(scene)
+    name = STATE.stepped.get(scene.name, "") if scene.name in STATE.live_worlds else ""
+    return scene.view_layers.get(name) or shown_layer(scene)
 
 
 def depsgraph_of(scene):

@@ -81,11 +81,9 @@ class LimitRescue(Effect):
                 self._frames[character.name] = joint_objects.joint_frames(character.obj)
             parents, child_frames, parent_frames = self._frames[character.name]
             own = own[parents[own] >= 0]
-            body, wanted = run.body[character.rows], run.wanted[character.rows]
-            frames = child_frames[own], parent_frames[own]
-            now = limits.joint_rotations(body[own], body[parents[own]], *frames)
-            asked = limits.joint_rotations(wanted[own], wanted[parents[own]], *frames)
-            for row, turns in zip(own, np.stack([now, asked], axis=1), strict=True):
+            both = np.stack([run.body[character.rows], run.wanted[character.rows]], axis=1)
+            frames = child_frames[own, None], parent_frames[own, None]
+            for row, turns in zip(own, limits.joint_rotations(both[own], both[parents[own]], *frames), strict=True):
                 name = character.bone_names[row]
                 try:
                     found = joint_objects.excesses(name, character.obj.pose.bones[name].active_ragdoll, turns)

@@ -141,12 +141,15 @@ def step(run: Run, scene) -> None:
             run.calm[character.rows] = False
     if run.gains_dirty:
         _weigh(run, seconds)
-    joined = servo.in_joints(run.wanted, run.parents, run.pivots, run.slack, run.kinematic)
-    if run.reach is not None:
-        joined = servo.within_reach(run.body, joined, *run.reach)
-    run.command = servo.lag_compensated(run.command, joined, substeps)
-    if run.any_waiting:
-        run.command[run.waiting] = run.body[run.waiting]
+    if run.idle:
+        run.command = run.wanted
+    else:
+        joined = servo.in_joints(run.wanted, run.parents, run.pivots, run.slack, run.kinematic)
+        if run.reach is not None:
+            joined = servo.within_reach(run.body, joined, *run.reach)
+        run.command = servo.lag_compensated(run.command, joined, substeps)
+        if run.any_waiting:
+            run.command[run.waiting] = run.body[run.waiting]
     write.place(run, "targets", run.command)
     if run.any_kinematic:
         places = run.wanted
@@ -179,10 +182,9 @@ def observe(run: Run, scene) -> None:
     """
     seconds = world.seconds_per_frame(scene)
     if run.frame > run.first:
-        moved, squares = _read_bodies(run)
-        before, run.moved = run.moved, (moved, seconds)
+        before, run.moved = run.moved, (_read_bodies(run), seconds)
         if run.any_limp:
-            _note_calm(run, before or run.moved, squares, world.gravity(scene))
+            _note_calm(run, before or run.moved, world.gravity(scene))
     else:  # the bodies become dynamic, also the scene's others that were held
         run.graph = view_layers.depsgraph_of(scene)
         write.hold(run, run.kinematic)
@@ -196,7 +198,7 @@ def observe(run: Run, scene) -> None:
 # `np.add.reduce` and its like are what `sum` and `max` come to: in every frame the way there takes its time.
 def _posed(run: Run, scene, frame: int | None, record: bool) -> np.ndarray:
     """The bones in the world [m, 4, 4], with their scale, after the motion stack; without it for no frame."""
-    matrices = np.empty((run.characters[-1].rows.stop, 4, 4))
+    columns = np.empty((run.characters[-1].rows.stop, 4, 4))  # of the matrices: one product for each character
     for character in run.characters:
         pose_of = character.source.evaluated_get(run.source_graph)
         if character.motion is None or frame is None:
@@ -210,8 +212,8 @@ def _posed(run: Run, scene, frame: int | None, record: bool) -> np.ndarray:
         place = array_of(pose_of.matrix_world)
         if frame is not None:
             shot_run.check_size(character, place, frame, record and frame > run.first)
-        np.matmul(place, pose, out=matrices[character.rows])
-    return matrices
+        np.matmul(pose.transpose(0, 2, 1).reshape(-1, 4), place.T, out=columns[character.rows].reshape(-1, 4))
+    return columns.transpose(0, 2, 1)
 
 
 def _wanted(run: Run, scene, frame: int, record: bool = True) -> np.ndarray:
@@ -227,44 +229,44 @@ def _wanted(run: Run, scene, frame: int, record: bool = True) -> np.ndarray:
     return result
 
 
-def _read_bodies(run: Run) -> tuple:
-    """Read where the bodies stand after the last frame. Returns the ways that they have come in it [m, 3], and the
-    squares of their lengths. Raises RagdollError naming one that has come too far, or nowhere.
+def _read_bodies(run: Run) -> np.ndarray:
+    """Read where the bodies stand after the last frame. Returns the ways that they have come in it [m, 3].
+    Raises RagdollError naming one that has come too far, or nowhere.
     """
     for character in run.characters:
         character.bodies.objects.foreach_get("matrix_world", run.buffer[character.rows].reshape(-1))
     body = run.buffer.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
-    moved = body[:, :3, 3] - run.body[:, :3, 3]
-    squares = np.add.reduce(moved * moved, axis=1).tolist()
-    # The sum is finite unless something is not a number.
-    if max(squares) > run.surely_near or not math.isfinite(np.add.reduce(body, axis=None)):
+    change = body - run.body
+    moved, all_at_once = change[:, :3, 3], change.ravel("K")
+    # The sum of all squares is small unless one has come far, and a number unless something is none.
+    if not all_at_once @ all_at_once <= run.surely_near:
         near, finite = (np.abs(moved) <= run.farthest).all(axis=1), np.isfinite(body).all(axis=(1, 2))
         if not (near & finite).all():
             row = int(np.flatnonzero(~(near & finite))[0])
             trouble = "has left all bounds" if finite[row] else "is not a number"
             raise RagdollError(f"The body of {shot_run.name_of(run, row)} {trouble} at frame {run.frame}")
     run.body_before, run.body = run.body, body
-    return moved, squares
+    return moved
 
 
-def _note_calm(run: Run, before: tuple, squares: list, gravity: tuple) -> None:
+def _note_calm(run: Run, before: tuple, gravity: tuple) -> None:
     """Find limp characters that have come to lie nearly still.
 
     Args:
-        before: `run.moved` of the frame before. squares: see `_read_bodies`. gravity: [3] [m/s^2].
+        before: `run.moved` of the frame before. gravity: [3] [m/s^2].
     """
-    moved, seconds = run.moved
+    (moved, seconds), pull = run.moved, math.hypot(*gravity)
     if run.kept[0] != seconds:
-        run.kept = seconds, ((1.0 - run.gains[:, write.LINEAR_DRAG]) ** seconds)[:, None]
-    gained = moved / seconds - run.kept[1] * (before[0] / before[1])
-    begins = [character.rows.start for character in run.characters]
-    pull, impulses = math.hypot(*gravity), np.add.reduceat(run.masses[:, None] * gained, begins).tolist()
-    for character, impulse in zip(run.characters, impulses, strict=True):
+        run.kept = seconds, run.mass_of_each * (1.0 - run.gains[:, write.LINEAR_DRAG]) ** seconds
+    # Momenta [kg m], of a frame's ways: now, and what was left of those before.
+    now, left = (run.mass_of_each @ moved).tolist(), (run.kept[1] @ before[0]).tolist()
+    squares = np.add.reduce(moved * moved, axis=1).tolist()
+    for character, mine, kept in zip(run.characters, now, left, strict=True):
         if not character.limp:
             continue
         rows, lying = character.rows, character.support > servo.SUPPORTED
         if before is not run.moved:
-            change = [each / character.mass for each in impulse]
+            change = [(a / seconds - b / before[1]) / character.mass for a, b in zip(mine, kept, strict=True)]
             character.support = servo.support(character.support, change, gravity, seconds)
         supported = character.support > servo.SUPPORTED
         was = character.calm >= servo.CALM_AFTER
@@ -321,7 +323,9 @@ def _read_settings(run: Run, scene) -> None:
             for name, values in before.items():
                 mine = run.numbers[name][rows]
                 mine[:] = np.where(np.isfinite(mine), mine, values)
-    run.limited = bool(np.any(run.numbers["max_torque"] > 0.0) or np.any(run.numbers["max_force"] > 0.0))
+    numbers, keyed = run.numbers, any(character.keyed for character in run.characters)
+    run.limited = bool(np.any(numbers["max_torque"] > 0.0) or np.any(numbers["max_force"] > 0.0))
+    run.idle = not (keyed or numbers["rotation_weight"].any() or numbers["translation_weight"].any())
 
 
 def _apply_settings(run: Run, scene) -> None:

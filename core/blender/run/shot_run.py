@@ -164,10 +164,11 @@ class Run:
     modes_dirty = True  # one of the masks that `kinematic` sums up has changed
     gains_dirty = True  # something that the drives depend on has changed
     limited = False  # a force or torque has a limit
+    idle = False  # all weights are 0 until somebody edits them: nothing goes where the targets are
     calls: dict[str, list]  # methods of the effects by name, without those of `Effect`, which do nothing
     any_kinematic = any_limp = False
     any_struck = any_waiting = False
-    kept: tuple = 0.0, None  # seconds of a frame, and the share of their speed that drag leaves bodies in it [m, 1]
+    kept: tuple = 0.0, None  # seconds of a frame, and `mass_of_each` times what drag leaves of speeds in it [c, m]
     observed: int | None = None  # last frame after which the bodies were read
 
     def __init__(self, scene, first: int) -> None:
@@ -198,6 +199,7 @@ class Run:
         # Masks: the settings want it driven at its joint and not from the world; the same unless an effect does.
         self.in_joints = self.joint_space = np.repeat(in_joints, counts)
         self.masses = np.array([body.mass for body in bodies])  # [m] [kg]
+        self.mass_of_each = np.repeat(np.eye(len(counts)), counts, axis=1) * self.masses  # by characters [c, m] [kg]
         self.inertia = np.array([part.inertia for part in parts])  # [m] [kg m^2], see `servo.carried_inertia`
         moments = np.array([part.moments for part in parts], dtype=float)
         # The same about each of the body's axes [m, 3]; files of 0.1.0 have none.
@@ -215,8 +217,7 @@ class Run:
         self.pivots = np.array([heads, in_parents])[..., None]
         heights = np.repeat([c.height for c in self.characters], counts)
         self.slack = np.where(self.parents < 0, np.inf, SLACK * heights)
-        farthest = [[max(FASTEST * character.height, FALLING) / 24.0] for character in self.characters]
-        self.farthest = np.repeat(farthest, counts, axis=0)  # how far a body may move in a frame along an axis [m, 1]
+        self.farthest = np.maximum(FASTEST * heights, FALLING)[:, None] / 24.0  # how far a frame may take one [m, 1]
         self.surely_near = float(self.farthest.min()) ** 2  # squared way that is none too far for any body [m^2]
         # For the bodies' matrices, with the axes as columns [m, 16].
         self.buffer = np.empty((count, 16), dtype=np.float32)

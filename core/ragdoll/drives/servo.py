@@ -129,7 +129,7 @@ def motor(gain, stiffness, weight, scale):
     return np.where(stiffness > 0.0, exact, 0.0), 1.0 - whole * FLOAT_STEP
 
 
-_FIRST, _SECOND = 1.875 * np.eye(3), 1.25 * np.eye(3)
+_UNIT, _FIRST, _SECOND = np.eye(3), 1.875 * np.eye(3), 1.25 * np.eye(3)
 
 
 def lag_compensated(previous, target, substeps):
@@ -206,8 +206,8 @@ def within_reach(body, target, farthest, trace):
     length = np.sqrt(0.5 * np.einsum("kij,kij->k", twist, twist))
     axis = twist / np.maximum(length, 1e-12)[:, None, None]
     sine, cosine = np.sin(angles)[:, None, None], np.cos(angles)[:, None, None]
-    turned = (np.eye(3) + sine * axis + (1.0 - cosine) * (axis @ axis)) @ start
-    opposite = np.flatnonzero(length < 1e-3)  # half a turn: the axis does not show in the antisymmetric part
+    turned = (_UNIT + sine * axis + (1.0 - cosine) * (axis @ axis)) @ start
+    (opposite,) = (length < 1e-3).nonzero()  # half a turn: the axis does not show in the antisymmetric part
     if len(opposite):
         first, second = quaternion.from_matrix(start[opposite]), quaternion.from_matrix(end[opposite])
         share = angles[opposite] / np.maximum(quaternion.angle_between(first, second), 1e-9)

@@ -81,12 +81,12 @@ def frames_in_bodies(binds, offsets, rotations, parents) -> tuple[np.ndarray, np
 
 
 def joint_rotations(child: np.ndarray, parent: np.ndarray, child_frames, parent_frames) -> np.ndarray:
-    """Rotations [k, 4] of children against their parents in their joints' frames, the identity in bind pose.
+    """Rotations [.., 4] of children against their parents in their joints' frames, the identity in bind pose.
 
-    Where the bodies stand and the joint's frame in each of the two are rigid matrices [k, 4, 4].
+    Where the bodies stand and the joint's frame in each of the two are rigid matrices [.., 4, 4].
     """
-    above, below = (parent @ parent_frames)[:, :3, :3], (child @ child_frames)[:, :3, :3]
-    return quaternion.from_matrix(above.transpose(0, 2, 1) @ below)
+    above, below = (parent @ parent_frames)[..., :3, :3], (child @ child_frames)[..., :3, :3]
+    return quaternion.from_matrix(above.swapaxes(-1, -2) @ below)
 
 
 def swing_twist_angles(r_rel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
