@@ -106,7 +106,10 @@ def summary(off: np.ndarray) -> tuple:
 
 
 def motion(rig: controls.Controls):
-    """Poses of a rig whose controls are given motion, from rest to POSES poses in STEPS frames each."""
+    """Poses of a rig whose controls are given motion, from rest to POSES poses in STEPS frames each.
+
+    Ends are where limbs reach them without a stretch: as far from where these begin, which the trunk has moved.
+    """
     rng, rest, limbs = np.random.default_rng(0), rig.shown(), rig.limbs
     owners, ends = rig.owners, {limb.end: limb for limb in limbs.found}
     heels = [limb.heel for limb in limbs.found if limb.heel]
@@ -118,24 +121,23 @@ def motion(rig: controls.Controls):
         for share in np.linspace(0.0, 1.0, STEPS + 1)[1:]:
             steps = {owner.name: np.append(turn, shift) for owner, turn, shift in zip(owners, turns, shifts)}
             basis = {name: controls._moved(np.eye(4), step * share) for name, step in steps.items()}
+            posed = _posed(rig, basis)
             for name, (turn, inward) in of_limbs.items():
                 matrix = rest[rig.all.find(name)].copy()
                 matrix[:3, :3] = np.array(controls._rotation(turn * share))[:3, :3] @ matrix[:3, :3]
                 if name in ends:
                     root, _middle, end = limbs.joints(ends[name], rest)
-                    matrix[:3, 3] += share * inward * (root - end)
+                    begun = limbs.joints(ends[name], posed)[0] - root
+                    matrix[:3, 3] += begun + share * inward * (root - end)
                 basis[name] = limbs.basis(name, matrix, rest)
-            yield basis
+            yield _posed(rig, basis)
 
 
-def given(rig: controls.Controls) -> list:
-    """The poses [n, 4, 4] of that motion."""
-    poses = []
-    for basis in motion(rig):
-        for name in rig.keyed:
-            rig.copy.pose.bones[name].matrix_basis = Matrix(basis.get(name, np.eye(4)))
-        poses.append(rig.shown())
-    return poses
+def _posed(rig: controls.Controls, basis: dict) -> np.ndarray:
+    """The pose [n, 4, 4] of a rig whose controls have some basis matrices."""
+    for name in rig.keyed:
+        rig.copy.pose.bones[name].matrix_basis = Matrix(basis.get(name, np.eye(4)))
+    return rig.shown()
 
 
 def solved(rig: controls.Controls, frames, poses: list) -> tuple[list, tuple]:
@@ -196,7 +198,7 @@ def measured(name: str, frames: int) -> tuple[dict, tuple]:
     for led, exact in ((False, True), (True, True), (True, False)):
         rig = bake._controls(obj, names, controls.IK, exact) if led else carried
         if not led or rig.limbs.found:
-            made = given(rig)
+            made = list(motion(rig))
             shown, cost = solved(rig, recorder.numbers, recorder.poses)
             pairs = {"physical" if exact else "stretched": (shown, recorder.poses)}
             if exact:

@@ -43,7 +43,7 @@ def places(scene, obj, names, last: int) -> np.ndarray:
 def simple(scene, pole: bool = True, heels: bool = False, shoulders: bool = False) -> bpy.types.Object:
     """A skeleton whose own limbs are led by inverse kinematics, made by hand: no switch, with poles or without.
 
-    With heels the controls of feet, which are long, are at their tips and only place them; heels there turn them.
+    With heels the controls of feet, which are long, are at their tips: they place feet and turn toes; heels turn feet.
     """
     table = dict(BENT)
     for side in ".L", ".R":
@@ -60,6 +60,7 @@ def simple(scene, pole: bool = True, heels: bool = False, shoulders: bool = Fals
                 table[f"foot IK{side}"] = (tail, (tail[0], tail[1] - 0.1, tail[2]), None)
                 table[f"heel{side}"] = (tail, head, f"foot IK{side}")
                 table[f"target{side}"] = (head, tail, f"heel{side}")
+                table[f"toe{side}"] = (*table[f"foot IK{side}"][:2], f"foot{side}")
             if pole:
                 x, y, z = BENT[f"{lower}{side}"][0]
                 y += 0.5 if end == "hand" else -0.5
@@ -73,6 +74,7 @@ def simple(scene, pole: bool = True, heels: bool = False, shoulders: bool = Fals
             if heels and end == "foot":
                 target, obj.data.bones[f"heel{side}"].use_inherit_rotation = f"target{side}", False
                 obj.pose.bones[f"heel{side}"].custom_shape = bpy.data.objects.new("Shape", None)
+                constraint(obj, f"toe{side}", "COPY_ROTATION", f"foot IK{side}")
                 for name in (target, f"heel{side}"):
                     obj.pose.bones[name].lock_location = (True, True, True)
             solver = constraint(obj, f"{lower}{side}", "IK", target, chain_count=2)

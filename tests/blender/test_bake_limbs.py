@@ -8,6 +8,7 @@ from mathutils import Matrix
 import control_rigs
 import rigs
 from active_ragdoll.core.blender import bake
+from active_ragdoll.core.blender.bake import controls
 from active_ragdoll.core.blender.physics import build
 from animated import curves
 from control_rigs import places
@@ -137,6 +138,18 @@ def test_joints_that_come_apart_are_given_where_limbs_begin_and_bends_where_they
     off = rig.solve(1, wanted, None)[1]
     rig.remove()
     assert off[np.isin(kinds, ("forearm", "shin")), 1].max() < 1e-3  # of straight limbs far more than where they begin
+
+
+def test_toes_without_bodies_beyond_heels_turn_with_the_ends_controls(fresh_scene):
+    obj, names = _shot(fresh_scene, control_rigs.simple, heels=True)
+    names = [*names, "toe.L", "toe.R"]
+    rig = controls.Controls(obj, names, bake._parents(obj, names), controls.IK)
+    for name, turn in (("foot IK.L", 0.5), ("foot IK.R", -0.4), ("heel.L", 0.2)):
+        rig.copy.pose.bones[name].matrix_basis = Matrix.Rotation(turn, 4, "X")
+    off = rig.solve(1, rig.shown(), None)[1]  # from the animation's pose
+    rig.remove()
+    assert [rig.control_of[names.index(name)] for name in ("toe.L", "toe.R")] == ["foot IK.L", "foot IK.R"]
+    assert off[:, 0].max() < 1e-3 and off[:, 1].max() < 1e-4
 
 
 def test_controls_are_the_default_where_a_rig_has_them(fresh_scene):

@@ -181,9 +181,8 @@ class Controls:
         if self._turn_back(best):
             self.limbs = Limbs(self, {self.rows[owner.body] for owner in self._owners()})
         theirs = {name for limb in self.limbs.found for name in limb.controls()}
-        found = [owner for owner in self._owners() if owner.name not in theirs and not self._led()[owner.body]]
-        moved = {n: np.abs(e[:, ~self.bodiless] / [[[1.0]], [[self.height]]]).max() for n, e in self._effects.items()}
-        self.owners = [o for o in found if not self.bodiless[o.body] or moved[o.name] < NEAR * TURN]  # pulls no body
+        self.owners = [owner for owner in self._owners() if owner.name not in theirs and not self._led()[owner.body]]
+        self.limbs.find_tips({self.rows[owner.body] for owner in self.owners})
         self.owners += self._tweaks(theirs)
         self._weigh()
         turned = [owner.body for owner in self.owners if owner.unit == 0.0]
@@ -192,8 +191,7 @@ class Controls:
         self.owners += self._helpers(theirs)
         self._place(self._drifting())
         for limb in self.limbs.found:
-            led = {limb.upper: limb.pole or limb.swivel or limb.end, limb.lower: limb.end, limb.last: limb.carrier}
-            self.control_of |= {self.rows.index(row): name for row, name in led.items() if row in self.rows}
+            self.control_of |= {self.rows.index(row): name for row, name in limb.led().items() if row in self.rows}
         self._group()
         if kept is not None:
             animation.action, animation.use_nla = kept
@@ -326,7 +324,8 @@ class Controls:
         position = tuple(self.copy.path_resolve(path) for path in self._paths)
         if position not in self._known:
             self._rest, self._turned, owners = self.shown(), {}, {}
-            waiting = self._followers()
+            waiting, sizes = self._followers(), [[[1.0]], [[self.height]]]
+            pulls = {n: np.abs(e[:, ~self.bodiless] / sizes).max() >= NEAR * TURN for n, e in self._effects.items()}
             while waiting:
                 # The nearest pair of each body, unless the bone may yet become that of a nearer body.
                 bodies, names, trying = set(), set(), []
@@ -338,7 +337,7 @@ class Controls:
                 self._turn([name for _distance, _body, name in trying])
                 for _distance, body, name in trying:
                     owner = self._measured(name, body)
-                    if owner.share(0) >= FULLY:
+                    if owner.share(0) >= FULLY and not (self.bodiless[body] and pulls[name]):
                         owners[body] = owner
                 taken = {owner.name for owner in owners.values()}
                 waiting = [p for p in waiting if p not in trying and p[1] not in owners and p[2] not in taken]

@@ -40,6 +40,8 @@ class Limb:
     turns: bool  # whether it turns that bone
     offset: np.ndarray  # that control in that bone's axes at rest [4, 4]
     heel: str | None = None  # it, if that is not the end's, but turned on top of it
+    tip: int | None = None  # row of the bone beyond, that the end's control turns then
+    ahead: np.ndarray | None = None  # that control in that bone's axes at rest [4, 4]
     pole: str | None = None  # control of the bend: a place
     swivel: str | None = None  # or a rotation
     axis: np.ndarray | None = None  # of the swivel that turns the limb, as a rotation vector for 1 rad [3]
@@ -51,10 +53,10 @@ class Limb:
         """Names of what is posed."""
         return [self.end, *filter(None, (self.heel, self.pole, self.swivel))]
 
-    @property
-    def carrier(self) -> str:
-        """The control that carries the last bone."""
-        return self.heel or self.end
+    def led(self) -> dict:
+        """{row: its control} of the bones that it leads."""
+        first = {self.upper: self.pole or self.swivel or self.end, self.lower: self.end}
+        return first | {self.last: self.heel or self.end} | ({} if self.tip is None else {self.tip: self.end})
 
 
 class Limbs:
@@ -188,6 +190,16 @@ class Limbs:
             best = int(np.argmax(np.abs(gains)))
             limb.swivel, limb.axis = name, np.eye(3)[best] / gains[best]
 
+    def find_tips(self, owned: set) -> None:
+        """Let ends turn what lies beyond bones on heels, as hooves, and is no body and not of the owned rows."""
+        rows, parents = self.rig.rows, self.rig.parents
+        for limb in (limb for limb in self.found if limb.heel is not None):
+            turned = self.rig.trial(self.rig.copy.pose.bones[limb.end], Matrix.Rotation(0.1, 4, TURN_AXIS))
+            for row in (row for row, above in zip(rows, parents) if rows[above] == limb.last and row not in owned):
+                if row not in self.bodies and np.linalg.norm(turns_between(turned, self.rest)[row]) > 0.1 * FULLY:
+                    end = self.rest[self.bones.find(limb.end)]
+                    limb.tip, limb.ahead = row, np.linalg.solve(rigid(self.rest[row]), rigid(end))
+
     # ---- poses ----
 
     def joints(self, limb: Limb, poses: np.ndarray) -> np.ndarray:
@@ -256,6 +268,8 @@ class Limbs:
         goal = rigid(wanted[limb.last]) @ limb.offset
         if limb.heel is not None:
             matrix[:3, 3] += goal[:3, 3] - poses[self.bones.find(limb.heel), :3, 3]
+            if limb.tip is not None:
+                matrix = self._turned(matrix, rigid(wanted[limb.tip]) @ limb.ahead)
         elif limb.turns:
             matrix = self._turned(matrix, goal)
             matrix[:3, 3] = goal[:3, 3]
