@@ -122,16 +122,16 @@ def decompose_matrices(matrices: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.
     matrices = np.asarray(matrices, dtype=float)
     # Components apart, [3 rows, 3 columns, ...]: many short sums along the last axis take longer.
     columns = matrices[..., :3, :3].transpose(-2, -1, *range(matrices.ndim - 2)).copy()
-    lengths = np.sqrt(_dot_first(columns, columns))
+    lengths = np.sqrt(dot_first(columns, columns))
     x, y, z = columns.swapaxes(0, 1)
-    signs = np.where(_dot_first(x, _cross_first(y, z)) < 0, -1.0, 1.0)
+    signs = np.where(dot_first(x, _cross_first(y, z)) < 0, -1.0, 1.0)
     scales = quaternion.joined(lengths * signs)
     x, y, z = (columns * (signs / np.where(lengths == 0, 1, lengths))).swapaxes(0, 1)
     flat = not scales.all()
     if flat:
         x = np.where(lengths[0] == 0, _cross_first(y, z), x)
-    y = y - x * _dot_first(x, y)
-    size = np.sqrt(_dot_first(y, y))
+    y = y - x * dot_first(x, y)
+    size = np.sqrt(dot_first(y, y))
     y = y / np.where(size == 0, 1, size)
     if flat:
         y = np.where(lengths[1] == 0, _cross_first(z, x), y)
@@ -156,7 +156,8 @@ def between(a: ArrayLike, b: ArrayLike, t: float) -> np.ndarray:
     return result
 
 
-def _dot_first(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def dot_first(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Dot products of vectors with their components along the first axis."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 

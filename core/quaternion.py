@@ -3,10 +3,9 @@
 Every quaternion array has the shape [..., 4] with the components (w, x, y, z), as in `mathutils`; leading
 axes are broadcast. Products apply their right factor first: `rotate(multiply(a, b), v) == rotate(a, rotate(b, v))`.
 
-Inputs are taken to be of unit length unless a function says otherwise. A zero quaternion is no rotation:
-`normalize` returns the identity for it, `multiply` keeps it zero, `rotate` returns the vector unchanged,
-`to_matrix` and `to_rotation_vector` give the identity matrix and the zero vector, and `angle_between` gives
-0. NaN is passed on.
+Inputs are taken to be of unit length unless a function says otherwise. A zero quaternion is no rotation: `normalize`
+returns the identity for it, `multiply` keeps it zero, `rotate` returns the vector unchanged, `to_matrix` and
+`to_rotation_vector` give the identity matrix and the zero vector, and `angle_between` gives 0. NaN is passed on.
 """
 
 from collections.abc import Sequence

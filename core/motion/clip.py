@@ -84,8 +84,7 @@ class Clip:
 
     def mapped(self, skeleton: Skeleton, bind: LocalPose) -> "Clip":
         """This motion on another skeleton's bones of the same names, relative to the parent bones; other bones stand in
-        that skeleton's bind pose [n].
-        Raises RagdollError: no bone of the clip is in the skeleton.
+        that skeleton's bind pose [n]. Raises RagdollError: no bone of the clip is in the skeleton.
         """
         row = {bone: i for i, bone in enumerate(self.bones)}
         target = [i for i, bone in enumerate(skeleton.names) if bone in row]

@@ -133,8 +133,7 @@ def pushes(hit: Hit | Explosion, bodies: Bodies, begin: float, end: float, fps) 
     """What a hit does to every body from time `begin` to `end` [s], from where the bodies are now.
 
     A hit that would make its body faster than `Bodies.fastest`, or turn it as fast by its radius of gyration, is cut
-    down as a whole. The time of frame F is F / fps.
-    Raises RagdollError: a motion that is no number.
+    down as a whole. The time of frame F is F / fps. Raises RagdollError: a motion that is no number.
     """
     part = share(hit.frame / fps, hit.duration, begin, end)
     if part <= 0.0:

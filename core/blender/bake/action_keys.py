@@ -248,10 +248,9 @@ def write_poses(
 ) -> dict[str, list[float]]:
     """Write the keys of all bones.
 
-    Location is left out for connected bones, which ignore it; location and scale where they stay at rest and
-    nothing animates them. A bone whose rotation mode is animated gets the mode's key too, since the rotation
-    is written for the mode that the bone has now.
-    Returns the data paths written, with the values that the properties have now.
+    Location is left out for connected bones, which ignore it; location and scale where they stay at rest and nothing
+    animates them. A bone whose rotation mode is animated gets the mode's key too, since the rotation is written for the
+    mode that the bone has now. Returns the data paths written, with the values that the properties have now.
 
     Args:
         obj: the character, for the bones' rotation modes and rest values.

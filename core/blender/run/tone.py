@@ -66,10 +66,8 @@ class Falling:
         starts, turns = run.body[self.trunk, :3, 3], run.body[self.trunk, :3, :3]
         reach = FAR * self.character.height * down
         sizes = ((self.corners @ turns.transpose(0, 2, 1)) @ down).max(axis=1)
-        ways = [np.inf]
-        for row, place in ground.meetings(solids, starts, np.tile(reach, (len(starts), 1))):
-            ways.append(float((place - starts[row]) @ down - sizes[row]))
-        return min(ways)
+        met = ground.meetings(solids, starts, np.tile(reach, (len(starts), 1)))
+        return min((float((place - starts[row]) @ down - sizes[row]) for row, place in met), default=np.inf)
 
     def _axes(self, run) -> list | None:
         if self.facing is None:

@@ -41,7 +41,6 @@ _LIMITS = {"subtype": "EULER", "min": -math.pi, "max": math.pi}
 _LIMIT = {"needs": REBUILD, "update": by_user("limits_from", "USER"), "found": True}
 
 
-# Declarations are read as tables.
 # fmt: off
 
 class DriveFactors:

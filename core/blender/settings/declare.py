@@ -2,7 +2,7 @@
 
 A property is a SETTING of the user's, part of the INTERFACE (which row a list shows), a RECORD of what was made, or
 DERIVED from others and not stored. A declaration says so once; profiles, copies of characters, `remove` and the reading
-of keyed settings go by it. Angles are in radians.
+of keyed settings go by it. Angles are in radians. Declarations are read as tables, which no formatter touches.
 
 A linked character with a library override keeps of its settings only those that may be overridden, so all may, and
 lists may grow.

@@ -95,7 +95,6 @@ def _tone_changed(self, context) -> None:
         runtime.settings_changed(self.id_data, layout=True)
 
 
-# Declarations are read as tables.
 # fmt: off
 
 # ---- hits -----------------------------------------------------------------------------------------------------------

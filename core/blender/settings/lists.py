@@ -172,7 +172,6 @@ an_armature = partial(an_object, poll=lambda _self, obj: obj.type == "ARMATURE")
 an_action = partial(declare.block, type=bpy.types.Action, needs=POSES)
 
 
-# Declarations are read as tables.
 # fmt: off
 
 PLAYBACK = (

@@ -62,7 +62,6 @@ class Drive:
     """A part of the character's settings: what the laws of drives say; see `take_registries`."""
 
 
-# Declarations are read as tables.
 # fmt: off
 
 class ActiveRagdollMotionKind(bpy.types.PropertyGroup):

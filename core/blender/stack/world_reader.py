@@ -126,8 +126,7 @@ class WorldReader:
         """World matrix [4, 4] of an object or of one of its bones.
 
         The character itself is read as it comes into its stack. What physics moves is read where it was after the last
-        step.
-        Raises RagdollError: the object was deleted, or has no such bone; names the entry.
+        step. Raises RagdollError: the object was deleted, or has no such bone; names the entry.
         """
         if obj is None:
             raise RagdollError(f"{name}: its target is missing")

@@ -108,7 +108,6 @@ def joint_motor(relative, before, target, last, weight, frequency, damping_ratio
     return own + speed, np.einsum("kij,kj->ki", inertia, acceleration), acceleration
 
 
-# Declarations are read as tables.
 # fmt: off
 FREQUENCY = Parameter(
     name="frequency", setting="spring_frequency", title="Frequency [Hz]", called="spring's frequency", unit="Hz",

@@ -171,8 +171,7 @@ def step(settings: Settings, state: State, motion: Motion, begin, end, fps, even
     """The state at time `end` from that at `begin` [s]; the time of frame F is F / fps.
 
     `motion` is that over this span, but for its impulse. Of the events, arranged ones, those after `begin` up to `end`
-    are taken.
-    Raises RagdollError: a measured value is no number; names the character and the frame.
+    are taken. Raises RagdollError: a measured value is no number; names the character and the frame.
     """
     for key, value in vars(motion).items():
         if not math.isfinite(value):

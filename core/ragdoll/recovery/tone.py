@@ -16,6 +16,7 @@ import numpy as np
 
 from ... import quaternion
 from ...anatomy.masses import GRAVITY, froude
+from ...pose import dot_first
 from ..joints import limits
 from .transitions import smooth_step
 
@@ -78,7 +79,7 @@ def step(fall: Fall, found: Trunk, reflexes: bool, seconds: float) -> Fall:
     scale = pace(found.size, pull)
     passed, slow = seconds / scale, scale * HEIGHT / found.size  # speeds of this character, as of a man
     down = tuple(part / pull if pull > 0.0 else 0.0 for part in found.gravity)
-    sinks, speed = _dot(found.velocity, down) * slow, math.hypot(*found.velocity) * slow
+    sinks, speed = dot_first(found.velocity, down) * slow, math.hypot(*found.velocity) * slow
     touched = fall.touched or found.clearance <= 0.0
     ends = touched or (fall.clock >= LATEST and sinks < STILL_FALLING)
     holds_on = reflexes and speed > TUMBLING  # down the stairs
@@ -88,10 +89,6 @@ def step(fall: Fall, found: Trunk, reflexes: bool, seconds: float) -> Fall:
         shares = tuple(own + (other - own) * share for own, other in zip(shares, wanted, strict=True))
     faded = fall.faded + (passed if ends and not holds_on else 0.0)
     return Fall(fall.clock + passed, touched, faded, shares)
-
-
-def _dot(a, b) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 def _shares(found: Trunk, down: tuple, pull: float, scale: float) -> tuple:
@@ -105,14 +102,14 @@ def _shares(found: Trunk, down: tuple, pull: float, scale: float) -> tuple:
     # The trunk raised upright on the shortest arc says what is ahead of it, also when it looks at the floor. That turns
     # a vector a at a right angle to the trunk into a - (a . up) / (1 + trunk . up) (trunk + up), as two mirrorings do.
     trunk = fy * lz - fz * ly, fz * lx - fx * lz, fx * ly - fy * lx
-    both = (_dot(way, trunk) - _dot(way, down)) / max(1.0 - _dot(trunk, down), 1e-12)
-    ahead, aside = (_dot(way, axis) + _dot(axis, down) * both for axis in found.axes)
+    both = (dot_first(way, trunk) - dot_first(way, down)) / max(1.0 - dot_first(trunk, down), 1e-12)
+    ahead, aside = (dot_first(way, axis) + dot_first(axis, down) * both for axis in found.axes)
     length = math.hypot(ahead, aside)
     if length > 0.0:
         each = 0.0, ahead, -ahead, aside, -aside, 0.0
         sure = min(length / (SURE * found.size), 1.0)
         result = [a * (1.0 - sure) + max(b / length, 0.0) ** 2 * sure for a, b in zip(result, each, strict=True)]
-    sinks = _dot(found.velocity, down)
+    sinks = dot_first(found.velocity, down)
     lands = (math.sqrt(max(sinks**2 + 2.0 * pull * found.clearance, 0.0)) - sinks) / pull / scale
     high = float(smooth_step((lands - HIGH[0]) / (HIGH[1] - HIGH[0])))
     *others, drawn_in = (share * (1.0 - high) for share in result)

@@ -32,7 +32,6 @@ RETURNS = (
 )
 
 
-# Declarations are read as tables.
 # fmt: off
 
 class ActiveRagdollBalance(bpy.types.PropertyGroup):

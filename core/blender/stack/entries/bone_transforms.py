@@ -34,7 +34,6 @@ def is_held(obj, bone: str) -> bool:
     return found.use_connect and found.parent is not None
 
 
-# Declarations are read as tables.
 # fmt: off
 
 class ActiveRagdollBoneTransform(bpy.types.PropertyGroup):

@@ -12,7 +12,6 @@ from ...settings.lists import ActionChoice, Named, an_object, choice, flag, item
 from ..blend_spaces import FromSettings
 from . import Kind
 
-# Declarations are read as tables.
 # fmt: off
 
 SOURCES = (

@@ -17,7 +17,6 @@ from .look_at import rig_of
 _LIMP = 0.1  # weight of a leg's bodies below which it counts as limp, the less the more so
 
 
-# Declarations are read as tables.
 # fmt: off
 
 class ActiveRagdollLegStabilizer(bpy.types.PropertyGroup):

@@ -68,7 +68,6 @@ def _bone_changed(self, context) -> None:
     STACK.update(self, context)
 
 
-# Declarations are read as tables.
 # fmt: off
 
 class ActiveRagdollLinkedBone(bpy.types.PropertyGroup):

@@ -12,7 +12,6 @@ from ...settings.lists import ActionChoice, Named, Playback, choice, flag, items
 from ..blend_spaces import FromSettings, Mover, states_of
 from . import Kind
 
-# Declarations are read as tables.
 # fmt: off
 
 KINDS = (("FLOAT", "Number", "A number"), ("BOOL", "On or Off", "Counts as 1 and 0"))

@@ -21,7 +21,6 @@ _OF_SOLVER = ("allow_stretching", "start_stretch_ratio", "max_stretch_scale", "k
 POLES = (("BEND", "As It Bends", "The limb keeps the plane that it bends in"), *PLACES)
 
 
-# Declarations are read as tables.
 # fmt: off
 
 class ActiveRagdollTwoBoneIK(bpy.types.PropertyGroup):
