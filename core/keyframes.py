@@ -53,7 +53,6 @@ def euler_from_quaternion(quaternions: NDArray, order: str, reference: NDArray |
     middle = 2.0 * np.arctan2(difference_size, sum_size) - np.pi / 2.0
     third = parity * (half_sum + half_difference)
     angles = np.stack([first, middle, third], axis=-1)
-
     # Both triples' changes have the same sizes, so whether to change over does not depend on which one is in
     # use: the choice is a running parity and needs no loop over the frames.
     before, after = angles[:-1], angles[1:]
@@ -164,7 +163,6 @@ def keys_to_keep(frames: NDArray, values: NDArray, tolerance: float, deviation: 
     if frame_count <= 2 or group_count == 0:
         return keep.T
     keep[:, 1:-1] = False
-
     by_group = np.ascontiguousarray(values.transpose(1, 0, 2))
     rows = np.arange(group_count)
     first, last = np.zeros(group_count, dtype=int), np.full(group_count, frame_count - 1)
@@ -178,7 +176,6 @@ def keys_to_keep(frames: NDArray, values: NDArray, tolerance: float, deviation: 
         start = by_group[rows, first]
         line = start[segment] + share[:, None] * (by_group[rows, last] - start)[segment]
         error = deviation(line, by_group[rows[segment], column])
-
         worst = np.maximum.reduceat(error, ends - inside)
         candidates = np.flatnonzero((error == worst[segment]) & (error > tolerance))
         # One key a segment even where several samples are equally far off.

@@ -312,8 +312,6 @@ def _sprung(pair: tuple, target, hertz: float, ratio: float, seconds: float) -> 
 
 
 # ---- feet -----------------------------------------------------------------------------------------------------------
-
-
 def _stepping_out(body: Body, state: State, stride: Stride, manner: Manner) -> State:
     """Let a foot step that the animation leaves standing, where weight shifted and hips leaned are not enough."""
     if any(foot.swing for foot in state.feet):

@@ -26,14 +26,12 @@ def test_baked_poses_play_without_flips(name):
     asked = matrices(poses)
     action, *_ = actions.bake(obj, action_keys.Poses.from_matrix_basis(bones, frames, asked), "Baked")
     assert np.abs(played(obj, frames) - asked).max() < SAME
-
     for curve in action_channels.fcurves_of(action, obj):
         if any(curve.data_path.endswith("." + prop) for prop in ("rotation_euler", "rotation_quaternion")):
             keys = action_keys._get_keys(curve)
             inside = (keys["co"][:, 0] >= 11) & (keys["co"][:, 0] <= 50)
             assert np.abs(np.diff(keys["co"][inside, 1])).max() <= math.pi
             assert np.all(keys["interpolation"][inside][:-1] == action_keys.LINEAR)
-
     # Half-way the rotation is near the middle of the arc: nlerp meets it exactly at one half, Euler angles
     # and axis and angle stay within the step itself.
     _, half, _ = keyframes.decompose(played(obj, frames[:-1], later=0.5))

@@ -60,7 +60,6 @@ def test_controls_are_found_keyed_and_give_the_motion(scene):
     bpy.ops.active_ragdoll.simulate()
     shown = dict(enumerate(rigs.step(scene, range(1, LAST + 1), lambda: _places(obj)), 1))
     bpy.ops.active_ragdoll.bake(to="CONTROLS")
-
     carried = bake.controls_of(obj)
     wanted = {f"DEF-{name}": name for name in rigs.HUMAN if "finger" not in name}
     assert {name: found["control"] for name, found in carried.items()} == wanted
@@ -79,7 +78,6 @@ def test_controls_are_found_keyed_and_give_the_motion(scene):
     bpy.context.view_layer.update()
     moved = np.abs(_places(obj) - there).max(axis=(1, 2))
     assert moved[[p.bone for p in obj.active_ragdoll.parts].index("DEF-forearm.L")] > 0.01
-
     bpy.ops.active_ragdoll.revert_bake()
     assert curves(old, obj) == held and obj.animation_data.action == old
     assert [c.mute for bone in obj.pose.bones for c in bone.constraints] == before

@@ -94,13 +94,11 @@ def test_the_ragdoll_is_the_same_up_to_the_transform(scene, place):
     build.build(obj, scene)
     before, (speed, turn) = rigs.plan_of(obj), _sleep_thresholds(obj)
     remove.remove(obj)
-
     _place(obj, scene, PLACES[place])
     total = np.array(obj.matrix_world, dtype=float)
     scale = float(np.cbrt(abs(np.linalg.det(total[:3, :3]))))
     build.build(obj, scene)
     after = rigs.plan_of(obj)
-
     assert after["bones"] == before["bones"] and after["parents"] == before["parents"]
     assert after["height"] == pytest.approx(before["height"] * scale, rel=1e-4)
     heavy = (np.clip(after["height"], mass_rules.DWARF, mass_rules.GIANT) / after["height"]) ** 3

@@ -113,7 +113,6 @@ def test_bake_writes_scene_and_report(call, tmp_path):
     lines = [line for line in out.splitlines() if line.startswith("baking: frame")]
     assert {path.name for path in tmp_path.iterdir()} == {"out.blend", "out.json"}, "and no temporary file"
     assert 8 <= len(lines) <= 10 and lines[-1].endswith("100%")
-
     figures = json.loads(report.read_text())
     assert figures["frames"] == [1, 30]
     assert figures["blender"] == bpy.app.version_string and figures["active_ragdoll"]
@@ -124,7 +123,6 @@ def test_bake_writes_scene_and_report(call, tmp_path):
     assert figures["joint_separation_mm"]["mean"] <= 0.5
     assert figures["bake_deviation"] <= 1e-4
     assert figures["seconds_per_frame"]["own"] < figures["seconds_per_frame"]["total"]
-
     bpy.ops.wm.open_mainfile(filepath=str(output))
     assert bpy.context.scene.objects[figures["character"]].animation_data.action.name == figures["action"]
     assert figures["old_action"] in bpy.data.actions

@@ -80,7 +80,6 @@ def test_a_narrowed_joint_is_found_with_its_frames_and_widened(scene):
     assert np.degrees(found.worst) == pytest.approx(angle.max() - 10.0, abs=0.02)
     assert "thigh.L" in report.text() and str(found.worst_frame) in report.text()
     assert any("thigh.L" in note and "Check Limits" in note for note in build.rebuild(obj, scene).notes)
-
     assert bpy.ops.active_ragdoll.check_limits(widen=True) == {"FINISHED"}
     assert bone.limits_from == "USER" and not obj.active_ragdoll.layout_changed
     assert diagnose.check_limits(obj, scene).found == []

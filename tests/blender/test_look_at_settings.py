@@ -178,9 +178,7 @@ def test_it_looks_with_planted_feet_scrubs_and_bakes(data_dir, name):
         assert moved < PLANTED and turned < 0.01
     assert not pose_stack.of(obj).messages
     assert max(rigs.angles(played[f], plain[f]).max() for f in frames) > 15.0
-
     looking.scrubs_as_played(rig.scene, obj, played, np.random.default_rng(1).permutation(list(frames))[:8].tolist())
-
     list(bake.bake_frames(obj, rig.scene))
     size = looking.size_of(obj)
     for frame, pose in rigs.shown(rig.scene, rig.obj, list(frames)[::5]).items():

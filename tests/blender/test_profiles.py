@@ -121,14 +121,12 @@ def test_command_line_takes_a_file_and_a_preset(call, tmp_path):
     rig.obj.active_ragdoll.rotation_weight = 0.375
     path, knight_file = tmp_path / "knight.json", rigs.KEPT / "Knight.glb.blend"
     profiles.write(path, profiles.collect(rig.obj))
-
     out_path = tmp_path / "out.blend"
     code, out, errors = call("build", knight_file, "--profile", path, "--output", out_path)
     assert code == 0 and not errors, errors
     assert f"{bodies - 1} bodies" in out and "profile" in out
     obj = bpy.context.scene.objects["Rig"]
     assert obj.active_ragdoll.rotation_weight == 0.375
-
     assert call("build", out_path, "--profile", "robot", "--output", tmp_path / "robot.blend")[0] == 0
     obj = bpy.context.scene.objects["Rig"]
     assert "HINGE" in {bone.active_ragdoll.joint for bone in obj.pose.bones if bone.active_ragdoll.simulate}

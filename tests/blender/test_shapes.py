@@ -127,7 +127,6 @@ def test_bodies_are_fitted_in_bind_pose_with_shape_keys_and_modifiers_before_the
     (shape,) = _shapes(obj)
     assert sorted(shape.half) == pytest.approx([0.05, 0.2, 0.4], rel=1e-3)
     assert shape.center == pytest.approx((0.0, 0.0, 0.0), abs=1e-4)
-
     remove.remove(obj)
     assert rigs.counts()["meshes"] == before["meshes"] and rigs.counts()["scenes"] == before["scenes"]
 

@@ -66,7 +66,6 @@ def test_a_line_is_linear_between_neighbours_and_held_outside():
     space = BlendSpace1D(SPEED, ["run", "idle", "walk"], [4.0, 0.5, 1.5])
     np.testing.assert_allclose(weights_at(space, [0.0, 0.5, 1.0, 1.5, 2.125, 4.0, 9.0]), [
         [0, 1, 0], [0, 1, 0], [0, 0.5, 0.5], [0, 0, 1], [0.25, 0, 0.75], [1, 0, 0], [1, 0, 0]], atol=1e-12)  # fmt: skip
-
     assert [SPEED.snapped(value) for value in (0.4, 0.6, 3.9)] == [0.0, 1.0, 4.0]
 
 
@@ -96,7 +95,6 @@ def test_outside_the_nearest_edge_counts():
     space = plane([[1.0, -0.5], [3.0, -0.5], [2.0, 0.5]])
     np.testing.assert_allclose(weights_at(space, [[2.0, -1.0], [1.5, -0.9], [0.0, -1.0]]),
                                [[0.5, 0.5, 0], [0.75, 0.25, 0], [1, 0, 0]], atol=1e-12)  # fmt: skip
-
     assert BlendSpace2D((SPEED, LEAN), ["only"], [[1, 0]]).weights(3, 0.3).tolist() == [1.0]
     two = BlendSpace2D((SPEED, LEAN), ["a", "b"], [[1, 0], [3, 0]])
     np.testing.assert_allclose(weights_at(two, [[1.5, 1], [0, -1], [3, 0]]), [[0.75, 0.25], [1, 0], [0, 1]], atol=1e-12)

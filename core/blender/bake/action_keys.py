@@ -211,7 +211,6 @@ def _keys_after(curve: bpy.types.FCurve, keys: NDArray, edge: float) -> NDArray:
 
 
 # ---- poses ----------------------------------------------------------------------------------------------------------
-
 # A channel this close to rest is left out. Scale is less exact: it comes from products of single precision.
 LOCATION_AT_REST = 1e-6  # metres
 SCALE_AT_REST = 1e-5
@@ -308,7 +307,6 @@ def write_poses(
         add(rows, prop, values, allowed, _angle(mode), _jumps(mode, values[-1], after))
     allowed = None if tolerance is None else tolerance.scale
     add(scale, "scale", scales[:, scale], allowed, keyframes.distance)
-
     return _write_columns(writer, pose_bones, columns, frames, animated)
 
 

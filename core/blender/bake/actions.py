@@ -107,7 +107,6 @@ def restore(obj: bpy.types.Object, state: AnimationState, action: bpy.types.Acti
         animation.last_slot_identifier = state.last_slot
     for name, own in _KEPT.items():
         setattr(animation, own, getattr(state, name))
-
     for name in filter(None, (state.pushed_track, state.layer_track)):
         if (track := animation.nla_tracks.get(name)) is not None:
             animation.nla_tracks.remove(track)
@@ -116,7 +115,6 @@ def restore(obj: bpy.types.Object, state: AnimationState, action: bpy.types.Acti
             track = animation.nla_tracks.get(was[0])
             if track is not None and getattr(track, switch) != was[place]:
                 setattr(track, switch, was[place])
-
     muted = {tuple(key) for key in state.muted_drivers}
     for driver in animation.drivers:
         if (driver.data_path, driver.array_index) in muted:

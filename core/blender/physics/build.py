@@ -206,12 +206,10 @@ def _make(obj, scene, to_world, poses, pose, anatomy, vertices, plan, sizes, not
     store_roles(obj, anatomy)
     for index, bone in enumerate(obj.pose.bones):
         bone.active_ragdoll.simulate = index in plan.bones
-
     notes += world.ensure(scene)
     world.set_range(scene)
     collection, inner = _new_collections(obj, scene)
     settings.is_ragdoll = True
-
     bodies = _bodies(obj, scene, pose, plan, masses, height, inner)
     built.write(collection, bodies, height, scale)
     body_objects.record_bodies(obj)
@@ -321,7 +319,6 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
         name, tuning = pose.names[bone], obj.pose.bones[bone].active_ragdoll
         body_bind = affine(shape.axes, shape.center)
         offset = np.linalg.inv(pose.matrices[bone]) @ body_bind
-
         mesh = body_objects.make_mesh(f"{obj.name} {name}", shape)
         body = helper(f"{obj.name} {name} Body", mesh, bodies, built.BODY, name, place=body_bind, aside=False)
         body.display_type = "WIRE"
@@ -337,7 +334,6 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
         rigid_body.use_deactivation = False
         rigid_body.deactivate_linear_velocity = SLEEPY * pace
         rigid_body.deactivate_angular_velocity = SLEEPY_TURN / pace
-
         target = helper(f"{obj.name} {name} Target", small, targets, built.TARGET, name, place=body_bind, aside=False)
         make_kinematic(scene, target)
         # The drive: its stiffness stands at zero; a run sets it on the evaluated constraint.
@@ -345,18 +341,14 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
         for axis in ("x", "y", "z", "ang_x", "ang_y", "ang_z"):
             setattr(drive, f"use_spring_{axis}", True)
             setattr(drive, f"spring_damping_{axis}", 1.0)
-
         above = pose.names[plan.bones[plan.parents[i]]] if plan.parents[i] >= 0 else ""
         parts.append(Part(name, above, offset, body_bind, mean[i], moments[i], int(plan.depth[i])))
     return parts
 
 
 # ---- bind pose ------------------------------------------------------------------------------------------------------
-
 # It is the rest pose, or a pose of the animation where no body could take that or the user chose so. It is kept with
 # the bones (`armature.keep_bind_pose`); what counts from it reads it by `armature.bind_joints`.
-
-
 def choose_bind_pose(obj, scene=None) -> None:
     """Have the animation's pose at a scene's current frame, without physics, for the bind pose; without a scene, the
     rest pose. A build brings it about. Raises RagdollError: it is baked, or a bone stands nowhere in that pose.

@@ -332,8 +332,6 @@ def restore(scene) -> None:
 # ---- before Blender 4.3 ---------------------------------------------------------------------------------------------
 # There a body that is freed looks at its joints, later a joint at its bodies. So joints must not go before their
 # bodies, neither with a world that is made anew nor with a file that is closed.
-
-
 def clear(scene) -> None:
     """Free all of Bullet's joints in a world that is about to be freed as a whole, where bodies may look at them later.
 

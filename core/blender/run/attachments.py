@@ -348,11 +348,8 @@ def _fail(run, own: Attached, text: str) -> None:
 
 
 # ---- constraints ----------------------------------------------------------------------------------------------------
-
 # They come and go in mid-shot as docs/blender-facts.md has it (Joints). The original constraint names both bodies, so
 # that Blender notices when one is deleted; a run removes them from the evaluated copy during the warm-up.
-
-
 def _ensure_helpers(obj, scene, wanted) -> list:
     """Two constraint objects and a holder or None for each pair of a body and what holds it (None for a holder)."""
     free: dict = {}

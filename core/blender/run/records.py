@@ -224,7 +224,6 @@ def _kept(obj, scene, frame: int, measured) -> dict:
 
 
 # ---- pushes ---------------------------------------------------------------------------------------------------------
-
 YIELDING, SLACK = 0.2, 0.01  # [s] in which it gives way to what it is pushed off its place by; of the height, not felt
 
 

@@ -286,8 +286,6 @@ def poses_over(obj, scene, first: int, last: int) -> np.ndarray:
 
 # ---- after edits ----------------------------------------------------------------------------------------------------
 # Only for scenes without a run: in a run, the next step takes edits into account.
-
-
 def show_now(scene, keep_hand_pose: bool = False) -> None:
     """Pose the target armatures of a scene's characters again at the frame that is shown; see `show`."""
     if scene is None or scene.active_ragdoll.source is None or STATE.busy or scene.name in STATE.runs:

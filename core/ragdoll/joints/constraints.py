@@ -160,7 +160,6 @@ def plan_cone(lower, upper) -> list[ConstraintSpec]:
     # Wide cones are held roughly whatever is spent on them.
     most = 3 if half_axes.max() > math.pi / 2.0 else MAX_CONSTRAINTS
     inner = target * (1.0 - CONE_TOLERANCE)
-
     longitude, latitude = _cut_bounds(inner, cosines)
     by_longitude, by_latitude = _cut_radii(longitude, latitude, cosines)
     turns = np.arange(_STEPS // 2)

@@ -159,7 +159,6 @@ class Balance(Step):
         return balance.Manner(min(max(live.strength, 0.0), 1.0), home, rise)
 
     # ---- the animation at other frames ----
-
     def _sample(self, reader, frame: int) -> gait.Sample:
         place, matrices = _animation(self.obj, reader, frame)
         return self.figure.sample(matrices[self._rows, :3, 3] @ place[:3, :3].T + place[:3, 3])
