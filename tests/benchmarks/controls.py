@@ -124,7 +124,7 @@ def motion(rig: controls.Controls):
             posed = _posed(rig, basis)
             for name, (turn, inward) in of_limbs.items():
                 matrix = rest[rig.all.find(name)].copy()
-                matrix[:3, :3] = np.array(controls._rotation(turn * share))[:3, :3] @ matrix[:3, :3]
+                matrix[:3, :3] = np.array(ik_limbs.rotation(turn * share))[:3, :3] @ matrix[:3, :3]
                 if name in ends:
                     root, _middle, end = limbs.joints(ends[name], rest)
                     begun = limbs.joints(ends[name], posed)[0] - root

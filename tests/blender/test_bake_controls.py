@@ -125,16 +125,31 @@ def test_what_the_rig_has_the_other_way_round_is_turned_and_spoils_nothing(fresh
     assert any("'DEF-tail' the other way round" in note for note in bake.notes_on(bake.controls_of(obj)))
 
 
-def test_what_a_tweak_bends_is_foreseen_where_the_bone_has_turned(fresh_scene):
+def _tail(scene) -> controls.Controls:
+    """The controls of a tail of three bones, where a tweak that cannot be turned bends the middle one."""
     places = [(0, y, 1.5) for y in (0, 0.2, 0.4, 0.6)]
     tail = {f"tail{i}": (*places[i : i + 2], "tail0" if i else None) for i in range(3)}
-    obj = rigs.armature(fresh_scene, tail | {"tweak": (*places[1:3], None)}, "Tail")
+    obj = rigs.armature(scene, tail | {"tweak": (*places[1:3], None)}, "Tail")
     for kind, other in (("COPY_LOCATION", "tweak"), ("DAMPED_TRACK", "tail2")):
         control_rigs.constraint(obj, "tail1", kind, other)
     tweak = obj.pose.bones["tweak"]
     tweak.custom_shape, tweak.lock_rotation = bpy.data.objects.new("Shape", None), (True, True, True)
-    build.build(obj, fresh_scene, np.array([bone.name in tail for bone in obj.data.bones]))
-    rig = controls.Controls(obj, list(tail), [-1, 0, 1])
+    build.build(obj, scene, np.array([bone.name in tail for bone in obj.data.bones]))
+    return controls.Controls(obj, list(tail), [-1, 0, 1])
+
+
+def test_after_a_jump_the_pose_of_the_frame_before_is_no_dead_end(fresh_scene):
+    rig, rng = _tail(fresh_scene), np.random.default_rng(4)
+    for _ in range(5):
+        wanted = rig.trial(rig.copy.pose.bones["tail0"], controls.rotation(rng.normal(size=3) * 0.1))
+        before = np.array([controls.rotation(rng.normal(size=3) * 1.2) for _ in rig.keyed])
+        before[:, :3, 3] = rng.normal(size=(len(before), 3)) * 0.2
+        assert rig.solve(1, wanted, before)[1].max() < 1e-3
+    rig.remove()
+
+
+def test_what_a_tweak_bends_is_foreseen_where_the_bone_has_turned(fresh_scene):
+    rig = _tail(fresh_scene)
     tweak = next(owner for owner in rig.owners if owner.name == "tweak")
     rig.copy.pose.bones["tail0"].matrix_basis = Matrix.Rotation(1.2, 4, "X")
     before, bent = rig.shown(), []

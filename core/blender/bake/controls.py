@@ -27,7 +27,7 @@ from ..physics import source
 from ..rig import rig_graph
 from ..rig.action_channels import bone_path
 from ..rig.armature import pose_matrices, rigid
-from .ik_limbs import CARRIED, HIDDEN, NEAR, Limbs, has_solver, turns_between
+from .ik_limbs import CARRIED, HIDDEN, NEAR, Limbs, has_solver, rotation, turns_between
 
 FK, IK, AS_KEYED = "FK", "IK", "AS_KEYED"
 FOLLOWS, STAYS = 0.5, 0.4  # shares of a turn: from there a bone follows, up to there (a share of its twist) it does not
@@ -39,7 +39,7 @@ DAMPING, LEAST_DAMPING, FARTHEST = 0.1, 0.03, 0.6  # turned in one step [rad]: t
 TURNED_ROUND, LET_GO = 0.1, 0.01  # share of a pivot's distances from tail and head; of what places count then
 BEGINS = 10.0  # what places count where a limb begins: if it is straight, its middle joint is off much further
 PLACE_WEIGHT = 6.0  # of a bone's place in heights against its rotation [rad]: twist cannot always be given
-STEPS, EXACT = 40, 1e-4  # most steps; no error [rad]
+STEPS, EXACT, FAR = 40, 1e-4, 3.0  # most steps; errors: none [rad], and from where the first pose may be nearer
 ENOUGH, MUCH = 0.01, 0.5  # gains that do not pay, unless that much was promised or a turn is cut short
 
 
@@ -98,6 +98,7 @@ class Controls:
                     bone.ik_stretch = self.held[bone_path(bone.name, "ik_stretch")] = 0.0
             if not self.control_of:
                 raise RagdollError(f"No bone of '{obj.name}' controls a simulated one")
+            self.begun = np.array([self.copy.pose.bones[owner.name].matrix_basis for owner in self.owners])
         except BaseException:
             self.remove()
             raise
@@ -308,7 +309,7 @@ class Controls:
         bones = self.copy.pose.bones
         vectors = {name: np.where(bones[name].lock_rotation, 0.0, (1.0, 0.7, 0.5)) for name in self._reach}
         vectors = {name: vector * (TURN / np.linalg.norm(vector)) for name, vector in vectors.items() if vector.any()}
-        found, self._effects = [], self._tried({name: _rotation(v) for name, v in vectors.items()})
+        found, self._effects = [], self._tried({name: rotation(v) for name, v in vectors.items()})
         for name, (turns, shifts) in self._effects.items():
             turned = np.linalg.norm(turns, axis=1) / TURN
             hidden = 0.0 if name in self.shaped else HIDDEN
@@ -425,7 +426,7 @@ class Controls:
         self._turned |= {name: {} for name in new}
         for axis in range(3):
             free = [name for name in new if not self.copy.pose.bones[name].lock_rotation[axis]]
-            for name, moved in self._tried(dict.fromkeys(free, _rotation(np.eye(3)[axis] * TURN))).items():
+            for name, moved in self._tried(dict.fromkeys(free, rotation(np.eye(3)[axis] * TURN))).items():
                 self._turned[name][axis] = moved
 
     def _measured(self, name: str, body: int) -> Owner:
@@ -515,6 +516,9 @@ class Controls:
         """Bring rows [m, 6] of bodies to wanted ones [m] by ways of owners [k, 6]; the poses then, their error."""
         basis = np.array([bone.matrix_basis for bone in bones]).reshape(-1, 4, 4)
         poses, error = self._try(bones, basis, wanted)
+        if np.linalg.norm(error[rows]) > FAR:
+            starts = (basis, poses, error), (self.begun, *self._try(bones, self.begun, wanted))
+            basis, poses, error = min(starts, key=lambda start: np.linalg.norm(start[2][rows]))
         mask, damping, learnt, tweaks = np.outer(rows, ways), DAMPING, 0.0, self.tweaks.ravel()
         for _ in range(STEPS if ways.any() else 0):
             jacobian = (self._jacobian(poses, self.owners) + learnt) * mask
@@ -579,11 +583,6 @@ def _step(jacobian: np.ndarray, error: np.ndarray, damping: float) -> np.ndarray
     squares[np.diag_indices(len(squares))] += damping**2
     step = np.linalg.solve(squares, jacobian.T @ error)
     return step * min(1.0, FARTHEST / max(np.abs(step.reshape(-1, 6)[:, :3]).max(), 1e-12))
-
-
-def _rotation(vector: np.ndarray) -> Matrix:
-    """The matrix of a rotation vector."""
-    return Matrix(quaternion.to_matrix(quaternion.from_rotation_vector(vector))).to_4x4()
 
 
 def _moved(basis: np.ndarray, steps: np.ndarray) -> np.ndarray:

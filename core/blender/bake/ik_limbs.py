@@ -246,8 +246,7 @@ class Limbs:
             leads = leads + left
             for limb, angle in zip(self.found, left, strict=True):
                 if limb.swivel is not None:
-                    turn = quaternion.to_matrix(quaternion.from_rotation_vector(limb.axis * angle))
-                    bones[limb.swivel].matrix_basis = bones[limb.swivel].matrix_basis @ Matrix(turn).to_4x4()
+                    bones[limb.swivel].matrix_basis = bones[limb.swivel].matrix_basis @ rotation(limb.axis * angle)
         return poses
 
     def _on_heels(self, poses: np.ndarray, wanted: np.ndarray) -> np.ndarray:
@@ -301,6 +300,11 @@ def _angle(start: np.ndarray, end: np.ndarray, axis: np.ndarray) -> float:
 def has_solver(bone) -> bool:
     """Whether inverse kinematics ends at a bone."""
     return any(constraint.type == "IK" for constraint in bone.constraints)
+
+
+def rotation(vector: np.ndarray) -> Matrix:
+    """The matrix of a rotation vector."""
+    return Matrix(quaternion.to_matrix(quaternion.from_rotation_vector(vector))).to_4x4()
 
 
 def turns_between(now: np.ndarray, before: np.ndarray) -> np.ndarray:
