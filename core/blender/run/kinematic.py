@@ -41,9 +41,11 @@ class LimitRescue(Effect):
         due = [row for row, off in self._off.items() if off >= limits.LASTS - 1e-9]
         if not leads and not due:
             return
-        led, driven, angles = self.kinematic.copy(), self._driven, limits.angles_of(traces)
-        over = self._thrown_over(run, np.array(due, dtype=int))
+        over = self._thrown_over(run, due)
         self._off |= dict.fromkeys(due, 0.0)  # what only lags is checked again later, as checking limits takes time
+        if not leads and not over.any():
+            return
+        led, driven, angles = self.kinematic.copy(), self._driven, limits.angles_of(traces)
         self._seconds[led] += seconds
         led &= ~run.limp & ~run.kinematic_by_user & ~run.switched_off & (self._seconds < limits.RETURNS)
         for character in run.characters:
@@ -69,21 +71,21 @@ class LimitRescue(Effect):
         result[rows] = left.placed(run.wanted[rows], passed)
         return result
 
-    def _thrown_over(self, run, rows: np.ndarray) -> np.ndarray:
+    def _thrown_over(self, run, due: list) -> np.ndarray:
         """Mask [m] of those of some bodies that are far beyond their joints' limits without being wanted there."""
         result = np.zeros(len(run.masses), dtype=bool)
         for character in run.characters:
             begin = character.rows.start
-            own = rows[(rows >= begin) & (rows < character.rows.stop)] - begin
-            if not len(own):
+            own = [row - begin for row in due if begin <= row < character.rows.stop]
+            if not own:
                 continue
             if character.name not in self._frames:
                 self._frames[character.name] = joint_objects.joint_frames(character.obj)
             parents, child_frames, parent_frames = self._frames[character.name]
-            own = own[parents[own] >= 0]
-            both = np.stack([run.body[character.rows], run.wanted[character.rows]], axis=1)
-            frames = child_frames[own, None], parent_frames[own, None]
-            for row, turns in zip(own, limits.joint_rotations(both[own], both[parents[own]], *frames), strict=True):
+            own = [row for row in own if parents[row] >= 0]
+            both = np.array([run.body[character.rows], run.wanted[character.rows]])
+            places = both[:, own], both[:, parents[own]], child_frames[own], parent_frames[own]
+            for row, turns in zip(own, limits.joint_rotations(*places).swapaxes(0, 1), strict=True):
                 name = character.bone_names[row]
                 try:
                     found = joint_objects.excesses(name, character.obj.pose.bones[name].active_ragdoll, turns)

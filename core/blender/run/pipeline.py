@@ -237,9 +237,9 @@ def _read_bodies(run: Run) -> np.ndarray:
         character.bodies.objects.foreach_get("matrix_world", run.buffer[character.rows].reshape(-1))
     body = run.buffer.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
     change = body - run.body
-    moved, all_at_once = change[:, :3, 3], change.ravel("K")
+    moved = change[:, :3, 3]
     # The sum of all squares is small unless one has come far, and a number unless something is none.
-    if not all_at_once @ all_at_once <= run.surely_near:
+    if not np.add.reduce(change * change, axis=None) <= run.surely_near:
         near, finite = (np.abs(moved) <= run.farthest).all(axis=1), np.isfinite(body).all(axis=(1, 2))
         if not (near & finite).all():
             row = int(np.flatnonzero(~(near & finite))[0])
