@@ -41,6 +41,7 @@ JUMPED = 4.0  # times as far as in the frame before: that is no motion
 # Of the height: with hips so far off their way up, or a floor so far from where it was, it falls again; a floor that
 # moves by more in a frame is none to get up from
 ASTRAY, SHIFTED, MOVES = 0.1, 0.03, 1e-3
+RESTLESS = 10.0  # [s] in which whoever fell comes to rest, or never
 BESIDE = 0.1  # of the height: nearer to each other than that they get up one after the other
 DEEP, BOTTOM = 5.0, 1e3  # heights: who is as fast as after such a fall may fall for ever; where floors are looked for
 WAY_PARTS = [part for part, *_words in effect_settings.PARTS]
@@ -77,6 +78,7 @@ class Recovery:
         self._trunk = np.array([self._pelvis_body, *(i for i, role in enumerate(roles) if role in TRUNK)])
         self._ground: tuple | None = None  # what it lies on, and where that was at the last frame of lying
         self.tried = False  # to get up since it fell
+        self._down = 0.0  # for so long it has lain [s]
         self.left = None, ()  # frame from which it walks back, and where it stands then; see `balance.Push`
         first, last = world.shot_range(scene)
         group = obj.active_ragdoll.recovery
@@ -168,6 +170,12 @@ class Recovery:
             STATE.warn(self.character.name, f"'{self.character.name}' gets up in its animation's own place: {error}")
         if self.state.phase in (states.LIMP, states.SETTLING):
             self._look_below(run, scene, motion.pelvis_speed)
+            self._down += seconds
+            waits = not self.state.held and self.get_up != effect_settings.STAY_DOWN
+            if self._down > RESTLESS and waits and self.state.phase == states.LIMP:
+                STATE.warn(self.character.name, f"'{self.character.name}' stays down: it does not come to rest")
+        else:
+            self._down = 0.0
 
     def _look_below(self, run, scene, speed: float) -> None:
         """Note what it lies on; say that there is nothing where it falls at such a speed [m/s]."""

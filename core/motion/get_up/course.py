@@ -27,6 +27,7 @@ _LIFTS = np.array([0.16, 0.16, 0.2, 0.2])  # of a swinging limb's way, above it
 SETTLED = 0.8  # [s] in which what a plan misses of the pose that one lies in dies away
 _EDGE = 0.09  # [s] over which it is drawn gently
 _SOFT = 0.08  # of a pole's height: how gently knees and elbows are kept off the floor
+_OUT = 0.3  # of the way out to the side that arms take which lie overhead: so far all others go, too
 _DRAGGED = 2.2  # times slower than their bounds limbs are drawn in, which slide over the floor and over each other
 PLANTED = 1e-6  # [m] a limb that moves by less from key to key stands
 
@@ -92,9 +93,10 @@ class Course:
         # At right angles to the arms, as those of arms that hang: else elbows jump where a trunk is raised at a key.
         postures.poles[1:-1, 2:] = own.extract(deltas[1:-1], places[1:-1]).poles[:, 2:]
         flexion = own.flexion(postures, deltas)
-        # Arms that lie overhead are drawn in along the floor, by a way out to the side, not in front of the face.
+        # Arms that lie overhead are drawn in along the floor, by a way out to the side, not in front of the face;
+        # others by a part of that way, as behind the back a shoulder lets none pass.
         up = q.rotate(flexion[0, :, 0], own.ways[:, 0])[:, 2] > 0.2
-        self._aside = np.where(np.isin(np.arange(4), ARMS), up, 0.0)
+        self._aside = np.where(np.isin(np.arange(4), ARMS), np.where(up, 1.0, 0.0 if own.four else _OUT), 0.0)
         arrays = [*postures.arrays(), flexion]
         # The head against the chest: by itself it might turn over the other way round.
         pelvis, chest, head = np.moveaxis(postures.trunk, -2, 0)

@@ -110,10 +110,10 @@ class Surface:
         return np.stack([np.max(part, axis=-1, initial=0.0) for part in parts], axis=-1)
 
     def ways_out(self, own: Biped, deltas, places, points) -> np.ndarray:
-        """What brings forearms' points [f, p, 3] out of the round columns of trunk and legs in poses [f, m, ..]."""
+        """What brings forearms' points [f, p, 3] out of columns of trunk, head and legs in poses [f, m, ..]."""
         result, thin = np.zeros_like(points), self.offsets[self.rows == own.limbs[2, 1]]
         thick = np.linalg.norm(np.cross(thin, own.ways[2, 1]), axis=-1).mean() if len(thin) else 0.0
-        for row in {0, *own.spine, *own.limbs[:2, :2].ravel()} & set(self.rows.tolist()):
+        for row in {0, *own.spine, own.head, *own.limbs[:2, :2].ravel()} & set(self.rows.tolist()):
             on, turn = self.rows == row, deltas[:, row, None]
             low, high = (self.offsets - self.radii[:, None])[on], (self.offsets + self.radii[:, None])[on]
             low, high = low.min(axis=0) - thick, high.max(axis=0) + thick
@@ -293,7 +293,7 @@ class Author:
 
     def supine(self, sitting: bool) -> list:
         """From lying on the back, or sitting, to half kneeling."""
-        own, room = self.own, self.room
+        own, room, fat = self.own, self.room, np.clip(10.0 * self.room.front / self.own.height - 1.0, 0.0, 1.0)
         trunk, arm, leg, wide = own.trunk, own.arm, own.leg, own.shoulder
         foot = 0.6 * leg  # nearer, hips fold to where their joints end
         legs = self.pair((foot, own.hips * 1.2, room.sole), (0, 0.2, 1), lambda s: turned(6 * s))
@@ -312,7 +312,8 @@ class Author:
         low = (foot - 0.05 * arm, -wide - 0.22 * arm, 0.36 * leg)
         arms[1] = (low, (-1, -0.5, 0.2), self.hanging(-1, 0, -25))
         legs = [(end, (1, 0.3 * s, 0.4), delta) for (end, _pole, delta), s in zip(legs, (1, -1), strict=True)]
-        keys.append(self.key("squat", 0.85, (foot - 0.3 * leg, 0, 0.6 * leg), (3, 46, 14), legs, arms))
+        hip = (foot - (0.3 - 0.25 * fat) * leg, 0, (0.6 + 0.3 * fat) * leg)
+        keys.append(self.key("squat", 0.85, hip, (3, 46 - 36 * fat, 14), legs, arms))
         z = 0.74 * leg + room.sole
         arms = self.pair((foot, wide + 0.25 * arm, z), (-1, 0.5, 0), lambda s: self.hanging(s, 0, -35))
         keys.append(self.key("rise", 0.6, (foot - 0.13 * leg, 0, z), (28, 46, 22), legs, arms))

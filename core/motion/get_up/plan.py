@@ -137,8 +137,8 @@ def plan(own: Biped, surface, lying, floor, animated, world, *, fps, gravity, ma
     found, keys, shift, way = course(animated(frames / fps), times)
     seconds = np.arange(frames + 1) / fps
     share = smooth_step((seconds - times[-2]) / (times[-1] - times[-2]))
-    lift = _raised(own, surface, found, local, seconds, max(1, round(0.12 * tempo * fps)))
-    deltas, places = found.at(seconds, lift * (1.0 - share)[:, None])
+    lift = _raised(own, surface, found, local, seconds, max(1, round(0.12 * tempo * fps)), share[:, None])
+    deltas, places = found.at(seconds, lift)
     if own.four and ranges is not None:
         ranges.check(own, deltas)
     deltas, places = q.multiply(turn, deltas), q.rotate(turn, places) + origin
@@ -168,9 +168,12 @@ def _by_hand(written: list, moved: tuple, turn, rhythm) -> list:
     return found
 
 
-def _raised(own: Biped, surface: Surface, found: Course, floor: Floor, seconds, reach: int) -> np.ndarray:
-    """How far trunk and limbs [f, 5] are raised off the floor at some times [f], without edges in `reach` frames."""
-    lift = np.zeros((len(seconds), 5))
+def _raised(own: Biped, surface: Surface, found: Course, floor: Floor, seconds, reach: int, share) -> np.ndarray:
+    """How far trunk and limbs [f, 5] are raised off the floor at some times [f], without edges in `reach` frames.
+
+    By a share [f, 1] it is what they just need, and in the end they are where the animation has them.
+    """
+    lift, least = np.zeros((len(seconds), 5)), None
     stiff = not np.isin(own.limbs[:2, 2:], surface.rows).any()
     for _ in range(5 if stiff else 1):  # raised, feet that are stiff with their shanks come to point down more
         deltas, places = found.at(seconds, lift)
@@ -181,9 +184,11 @@ def _raised(own: Biped, surface: Surface, found: Course, floor: Floor, seconds, 
         # He rises with both feet, and with one that would come too near to its hip.
         near = (deep[:, 1:3] - np.maximum(spare, 0.0)).max(axis=1)
         deep[:, 0] = np.maximum.reduce([deep[:, 0], deep[:, 1:3].min(axis=1), near])
+        if least is None:
+            least = np.maximum(deep - deep[-1], 0.0)
         padded = np.pad(np.minimum(deep, _RAISED * own.height), [(2 * reach, 2 * reach), (0, 0)], mode="edge")
         lift = mean_around(np.lib.stride_tricks.sliding_window_view(padded, 4 * reach + 1, axis=0).max(axis=-1), reach)
-    return lift
+    return lift * (1.0 - share) + share * mean_around(least, 1) * (share < 1.0)
 
 
 def _trunk_of(posture: Posture) -> Trunk:
