@@ -25,7 +25,7 @@ LIMBS = (("arm", "forearm", "hand"), ("thigh", "shin", "foot"))
 def constraint(obj, bone: str, kind: str, target: str, **settings):
     made = obj.pose.bones[bone].constraints.new(kind)
     made.target, made.subtarget = obj, target
-    return rigs.changed(made, settings)
+    return rigs.changed(made, **settings)
 
 
 def drive(obj, constraint, path: str, expression: str) -> None:

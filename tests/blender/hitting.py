@@ -32,13 +32,13 @@ def free_body(scene, mass=2.0, turn=(0.3, 1.0, 0.4), moving=None, direction=(1.0
 def add(obj, bone="A", frame=HIT, impulse=(0.0, 1.0, 0.0), point=(0.0, 0.0, 0.0), **others):
     hit = obj.active_ragdoll.hits.add()
     hit.bone, hit.frame, hit.impulse, hit.point = bone, frame, impulse, point
-    return rigs.changed(hit, others)
+    return rigs.changed(hit, **others)
 
 
 def explode(obj, frame=HIT, **others):
     blast = obj.active_ragdoll.explosions.add()
     blast.frame = frame
-    return rigs.changed(blast, others)
+    return rigs.changed(blast, **others)
 
 
 def play(scene, obj, last=12):

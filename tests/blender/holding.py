@@ -12,7 +12,7 @@ TIP = (0.0, 0.28, 0.0)  # of the human's forearm
 def attach(obj, target, bone=HAND, **values):
     item = obj.active_ragdoll.attachments.add()
     item.name, item.bone, item.target = values.pop("name", "Grip"), bone, target
-    return rigs.changed(item, values)
+    return rigs.changed(item, **values)
 
 
 def key_enabled(obj, keys, number=0):

@@ -35,13 +35,12 @@ def prepare(scene, obj, first, last, events=None, bones="MAIN", **settings):
     rigs.ensure_world(scene)
     group = obj.active_ragdoll.recovery
     group.enabled, group.get_up = True, "ACTIONS"
-    rigs.changed(group, settings)
+    rigs.changed(group, **settings)
     build.build(obj, scene, bones)
     floor(scene, obj)
     scene.frame_set(first)
     for frame, phase in (events or {first + KNOCK: "LIMP"}).items():
-        event = group.events.add()
-        event.frame, event.phase = frame, phase
+        rigs.changed(group.events.add(), frame=frame, phase=phase)
     return group
 
 
@@ -83,8 +82,7 @@ def pops_where_it_begins(scene, obj, shown, frame):
 
     Limp bodies tremble and flop by themselves. Until then both are the same.
     """
-    event = obj.active_ragdoll.recovery.events.add()
-    event.frame, event.phase, event.hold = frame, "LIMP", True
+    rigs.changed(obj.active_ragdoll.recovery.events.add(), frame=frame, phase="LIMP", hold=True)
     difference = {}
     for now in simulate.frames(scene):
         difference[now] = shown[now] - rigs.pose(obj)

@@ -61,7 +61,7 @@ def shown(rig, frames) -> dict:
 
 def layer(rig, action: str, source: str = "CLIP", **settings):
     """A layer of an action on top."""
-    return rigs.changed(stack_edits.add_layer(rig.obj, rig.scene, source, "", bpy.data.actions[action]), settings)
+    return rigs.changed(stack_edits.add_layer(rig.obj, rig.scene, source, "", bpy.data.actions[action]), **settings)
 
 
 def space(rig, samples, kind: str = "SPEED", **settings):
@@ -72,14 +72,14 @@ def space(rig, samples, kind: str = "SPEED", **settings):
         stack_edits.choose(sample, bpy.data.actions[action])
         sample.x = place[0]
         sample.y = place[1] if len(place) > 1 else 0.0
-    return rigs.changed(made, settings)
+    return rigs.changed(made, **settings)
 
 
 def space_layer(rig, name: str, source: str = "BLEND_SPACE", **settings):
     """A layer of a blend space."""
     made = stack_edits.add_layer(rig.obj, rig.scene, source, name)
     made.blend_space = name
-    return rigs.changed(made, settings)
+    return rigs.changed(made, **settings)
 
 
 def local(obj, world: np.ndarray) -> LocalPose:

@@ -249,7 +249,7 @@ def ragdoll(scene, last: int, weight: float = 1.0, first: int = 1, **settings) -
     from active_ragdoll.core.blender.physics import build
 
     obj = swinging_human(scene, first, last)
-    changed(obj.active_ragdoll, settings)
+    changed(obj.active_ragdoll, **settings)
     set_weights(obj, weight)
     build.build(obj, scene)
     return obj
@@ -336,7 +336,7 @@ def empty(scene, name: str = "Target", location=(0.0, 0.0, 0.0)) -> bpy.types.Ob
     return added(scene, name, None, location)
 
 
-def changed(thing, settings: dict):
+def changed(thing, /, **settings):
     """A thing with some of its settings set."""
     for name, value in settings.items():
         setattr(thing, name, value)
@@ -383,7 +383,7 @@ def field(scene, kind: str, location=(0.0, 0.0, 0.0), name: str = "Field", **set
     with bpy.context.temp_override(object=obj, active_object=obj):
         bpy.ops.object.forcefield_toggle()
     obj.field.type = kind
-    changed(obj.field, settings)
+    changed(obj.field, **settings)
     return obj
 
 
@@ -476,13 +476,11 @@ def play(scene, first: int, last: int, read=None) -> list:
     """
     from active_ragdoll.core.blender.runtime import STATE
 
-    result = []
-    for frame in range(first, last + 1):
-        scene.frame_set(frame)
+    def told():
         assert scene.name not in STATE.messages, STATE.messages[scene.name]
-        if read is not None:
-            result.append(read())
-    return result
+        return read and read()
+
+    return step(scene, range(first, last + 1), told)
 
 
 def step(scene, frames, read=None) -> list:
@@ -490,8 +488,7 @@ def step(scene, frames, read=None) -> list:
     result = []
     for frame in frames:
         scene.frame_set(frame)
-        if read is not None:
-            result.append(read())
+        result.append(read and read())
     return result
 
 

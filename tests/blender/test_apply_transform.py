@@ -65,8 +65,7 @@ def test_settings_and_the_motion_stack_stay(fresh_scene):
     obj = _placed(fresh_scene, 0.01)
     obj.rotation_euler = obj.location = (0.0, 0.0, 0.0)
     own = obj.active_ragdoll
-    item = own.bone_transforms.add()
-    item.bone, item.translation_mode = "hips", "ADD"
+    rigs.changed(own.bone_transforms.add(), bone="hips", translation_mode="ADD")
     rigs.key(obj, "active_ragdoll.bone_transforms[0].translation", {1: (0.0, 0.0, 0.0), 8: (20.0, 0.0, 5.0)})
     stack_edits.ensure(obj, fresh_scene)
     build.build(obj, fresh_scene, np.array([bone.name not in ("foot.L", "foot.R") for bone in obj.pose.bones]))

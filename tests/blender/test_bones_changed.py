@@ -70,37 +70,30 @@ def _rename_helpers(scene, obj):
         helper.name = f"x{i}"
 
 
-def _joints(scene) -> list:
-    return list(scene.rigidbody_world.constraints.all_objects)[:6]
-
-
-def _set_joints(scene, obj):
-    for joint in _joints(scene):
-        joint.rigid_body_constraint.breaking_threshold = 5.0
-    bpy.context.view_layer.update()
-
-
-def _at_once(path: str, value):
-    """As by a script that goes on without an update."""
+def _set_joints(path: str, value, updated: bool = False):
+    """Without an update as by a script that goes on at once."""
 
     def edit(scene, obj):
-        for joint in _joints(scene):
+        for joint in list(scene.rigidbody_world.constraints.all_objects)[:6]:
             group, _, name = path.rpartition(".")
             setattr(joint.path_resolve(group) if group else joint, name, value)
+        if updated:
+            bpy.context.view_layer.update()
 
     return edit
 
 
-AT_ONCE = {"rigid_body_constraint.type": "POINT", "rigid_body_constraint.object1": None, "hide_viewport": True}
-
-
-def _take_joints_away(scene, obj):
-    scene.rigidbody_world.constraints = None
-
-
-@pytest.mark.parametrize(
-    "edit", (_rename_helpers, _set_joints, _take_joints_away, *(_at_once(*each) for each in AT_ONCE.items()))
+EDITS = (
+    _rename_helpers,
+    _set_joints("rigid_body_constraint.breaking_threshold", 5.0, updated=True),
+    _set_joints("rigid_body_constraint.type", "POINT"),
+    _set_joints("rigid_body_constraint.object1", None),
+    _set_joints("hide_viewport", True),
+    lambda scene, obj: setattr(scene.rigidbody_world, "constraints", None),
 )
+
+
+@pytest.mark.parametrize("edit", EDITS)
 def test_the_run_ends_where_joints_are_edited(shot, edit):
     """Blender copies them anew, and would step with what it has freed. A rebuilt one plays, and nothing of it stays."""
     _skip_where_blender_crashes()

@@ -75,14 +75,6 @@ def _joint_moved(obj, _scene):
     joint.location.x += 0.05
 
 
-def _rescaled(size):
-    def rescale(obj, _scene):
-        obj.scale = size
-        bpy.context.view_layer.update()
-
-    return rescale
-
-
 def _other_joints(_obj, scene):
     """Another collection as the world's, which is in the scene."""
     scene.rigidbody_world.constraints = bpy.data.collections.new("Another")
@@ -98,8 +90,8 @@ def _bone_moved(obj, _scene):
 BROKEN = {
     f"{diagnosis.JOINT_MOVED} bone": _bone_moved,
     diagnosis.REMAPPED: lambda _obj, scene: setattr(scene.render, "frame_map_new", 200),
-    diagnosis.UNEVEN_SCALE: _rescaled((1.5, 1.0, 1.0)),
-    f"{diagnosis.REFUSED} scale": _rescaled((2.0, 2.0, 2.0)),
+    diagnosis.UNEVEN_SCALE: lambda obj, _scene: setattr(obj, "scale", (1.5, 1.0, 1.0)),
+    f"{diagnosis.REFUSED} scale": lambda obj, _scene: setattr(obj, "scale", (2.0, 2.0, 2.0)),
     f"{diagnosis.REFUSED} joints": _other_joints,
     f"{diagnosis.REFUSED} no joints": lambda _obj, scene: setattr(scene.rigidbody_world, "constraints", None),
     diagnosis.WORLD_DISABLED: lambda _obj, scene: setattr(scene.rigidbody_world, "enabled", False),
@@ -125,6 +117,7 @@ def test_the_remedy_removes_the_finding(human, name):
     scene, kind = human.active_ragdoll.scene, name.split()[0]
     before = {part.bone for part in human.active_ragdoll.parts}
     BROKEN[name](human, scene)
+    bpy.context.view_layer.update()
     assert kind in kinds(human)
     press(find(human, kind))
     assert kind not in [finding.kind for finding in health.notices(human, scene)] + kinds(human)
@@ -161,14 +154,13 @@ def _users_cache(_obj, scene):
         bpy.ops.ptcache.bake(bake=True)
 
 
-def _growing(obj, _scene):
-    rigs.key(obj, "scale", {1: (1.0, 1.0, 1.0), 20: (1.5, 1.5, 1.5)})
-
-
 FOR_THE_USER = {
     diagnosis.UNEVEN_PARENT: (_uneven_parent, "Parent"),
     diagnosis.USER_CACHE: (_users_cache, "bake"),
-    diagnosis.ANIMATED_SCALE: (_growing, "from 1 to 1.5"),
+    diagnosis.ANIMATED_SCALE: (
+        lambda obj, _scene: rigs.key(obj, "scale", {1: (1.0,) * 3, 20: (1.5,) * 3}),
+        "from 1 to 1.5",
+    ),
 }
 
 

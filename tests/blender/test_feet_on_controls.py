@@ -31,8 +31,7 @@ def _robot(scene, control: str, nameless: bool = False) -> rigs.Rig:
         if bone.name != "root":
             box = rigs.box_mesh(bone.name, (0.08, bone.length, 0.08))
             box.transform(Matrix.Translation((0.0, -0.5 * bone.length, 0.0)))  # a child counts from the tail
-            mesh = rigs.added(scene, bone.name, box)
-            mesh.parent, mesh.parent_type, mesh.parent_bone = obj, "BONE", bone.name
+            rigs.changed(rigs.added(scene, bone.name, box), parent=obj, parent_type="BONE", parent_bone=bone.name)
     rigs.swing(obj, 1, LAST, [swing for swing in rigs._SWINGS if swing[0] in ("spine", "arm.L", "arm.R")])
     for i, bone in enumerate(obj.data.bones if nameless else ()):
         if not bone.name.startswith("ctrl"):

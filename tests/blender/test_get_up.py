@@ -216,8 +216,7 @@ def test_it_stays_down_where_it_is_told_to_and_falls_on_where_there_is_no_floor(
     assert states[90] == "SETTLING" and "RECOVERING" not in states.values()
     stack_edits.ensure(obj, scene)
     scene.objects["Floor"].location.x, obj.active_ragdoll.recovery.get_up = 99.0, "AUTOMATIC"
-    forced = obj.active_ragdoll.recovery.events.add()
-    forced.frame, forced.phase = 40, "RECOVERING"
+    rigs.changed(obj.active_ragdoll.recovery.events.add(), frame=40, phase="RECOVERING")
     assert knock_outs.run(scene, obj)[2][41] == "LIMP"
     said = str(STATE.warnings[obj.name])
     assert "falls on: there is no floor" in said and "stays down: there is no floor under its hips" in said

@@ -123,7 +123,7 @@ def test_a_pose_asset_that_is_not_there_is_named(tmp_path, fresh_scene):
 
 def _add(rig, what: str, items, **values):
     stack_edits.edit_graph(rig.obj, what, "ADD")
-    return rigs.changed(items[len(items) - 1], values)
+    return rigs.changed(items[len(items) - 1], **values)
 
 
 def graph_of(rig, states, parameters, transitions):
@@ -359,7 +359,7 @@ def spaced(rig, samples, kind="SPEED", **values):
     """A layer of a blend space; the values are of its first axis."""
     layered.space_layer(rig, layered.space(rig, samples, kind).name)
     space = rig.obj.active_ragdoll.blend_spaces[0]
-    rigs.changed(space.x, values)
+    rigs.changed(space.x, **values)
     return space
 
 

@@ -64,8 +64,7 @@ def pair():
     stays, errs = made = [_human(scene, "Stays", 0.0, 0.4), _human(scene, "Errs", APART, 0.4)]
     stack_edits.ensure(errs, scene)
     errs.active_ragdoll.recovery.enabled = True
-    hit = errs.active_ragdoll.hits.add()
-    hit.bone, hit.frame, hit.impulse = "arm.L", MIDDLE + 2, (0.0, 5.0, 0.0)
+    rigs.changed(errs.active_ragdoll.hits.add(), bone="arm.L", frame=MIDDLE + 2, impulse=(0.0, 5.0, 0.0))
     expected = {obj.name: rigs.play(scene, 1, END, lambda obj=obj: rigs.bodies(obj)) for obj in made}
     return scene, stays, errs, expected
 
@@ -131,8 +130,7 @@ def test_deleted_targets_are_left_out(pair):
     own, hit = errs.active_ragdoll, errs.active_ragdoll.hits[0]
     hit.space, hit.target = "TOWARDS", targets[0]
     stack_edits.add(errs, scene, "two_bone_ik", "forearm.L").effector = targets[1]
-    item = own.attachments.add()
-    item.name, item.bone, item.target, item.kind = "Grip of Errs", "forearm.R", targets[2], "DISTANCE"
+    rigs.changed(own.attachments.add(), name="Grip of Errs", bone="forearm.R", target=targets[2], kind="DISTANCE")
     try:
         undisturbed = rigs.play(scene, 1, END, lambda: rigs.bodies(stays))
         _bodies, text = _disturbed(pair, lambda obj: bpy.data.batch_remove(targets), undisturbed, 1e-4)

@@ -18,7 +18,7 @@ LAST = 30
 def _cube(scene, name: str, location, **settings):
     """A rigid cube of 0.4 m; a floor lies below all of them."""
     obj = rigs.box(scene, name, (0.4, 0.4, 0.4), location)
-    rigs.changed(obj.rigid_body, settings)
+    rigs.changed(obj.rigid_body, **settings)
     return obj
 
 
@@ -29,7 +29,7 @@ def _joint(scene, kind: str, a, b, **settings):
     scene.rigidbody_world.constraints.objects.link(joint)
     own = joint.rigid_body_constraint
     own.type, own.object1, own.object2 = kind, a, b
-    rigs.changed(own, settings)
+    rigs.changed(own, **settings)
 
 
 MOTOR = {"use_motor_ang": True, "motor_ang_target_velocity": 3.0, "motor_ang_max_impulse": 50.0}

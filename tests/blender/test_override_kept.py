@@ -25,8 +25,7 @@ def library(path, change=None):
     obj = rigs.swinging_human(rigs.empty_file(), 1, LAST)
     own = obj.active_ragdoll
     own.rotation_weight, own.recovery.regain = 0.6, 3.0
-    hit = own.hits.add()
-    hit.bone, hit.frame, hit.impulse = "head", 5, (1.0, 2.0, 3.0)
+    rigs.changed(own.hits.add(), bone="head", frame=5, impulse=(1.0, 2.0, 3.0))
     obj.pose.bones["head"].active_ragdoll.rotation_weight = 0.5
     if change is not None:
         change(own)
@@ -86,8 +85,7 @@ def shot(tmp_path_factory):
     own = obj.active_ragdoll
     own.recovery.enabled, own.hits[0].frame, own.translation_weight = True, 13, 0.4
     for frame, phase in ((4, "LIMP"), (9, "RECOVERING")):
-        event = own.recovery.events.add()
-        event.frame, event.phase = frame, phase
+        rigs.changed(own.recovery.events.add(), frame=frame, phase=phase)
     stack_edits.set_up_look_at(obj, scene, rigs.empty(scene, "Goal", (0.3, -2.0, 1.6)))
     build.build(obj, scene)
     shown = np.array(rigs.play(scene, 1, LAST, lambda: rigs.pose(obj)))

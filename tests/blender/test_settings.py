@@ -107,14 +107,11 @@ def full_character(scene):
     for bone in ("head", "spine"):
         chain.entries.add().bone = bone
     own.leg_stabilizers.add().foot_bone = "foot.L"
-    arm = own.two_bone_ik.add()
-    arm.end_bone, arm.weight, arm.effector_location = "finger.R", 0.5, (-0.4, -0.3, 1.2)
-    turned = own.bone_transforms.add()
-    turned.bone, turned.rotation, turned.rotation_mode, turned.weight = "head", (0.1, 0.0, 0.0), "ADD", 0.5
+    rigs.changed(own.two_bone_ik.add(), end_bone="finger.R", weight=0.5, effector_location=(-0.4, -0.3, 1.2))
+    rigs.changed(own.bone_transforms.add(), bone="head", rotation=(0.1, 0.0, 0.0), rotation_mode="ADD", weight=0.5)
     space = own.blend_spaces.add()
     for x in (0.0, 1.0):
-        sample = space.samples.add()
-        sample.action, sample.x, sample.speed = obj.animation_data.action, x, 1.0 + x
+        rigs.changed(space.samples.add(), action=obj.animation_data.action, x=x, speed=1.0 + x)
     for source in ("CLIP", "BLEND_SPACE"):
         layer = own.layers.add()
         layer.source, layer.weight, layer.blend_space = source, 0.3, space.name
@@ -123,10 +120,8 @@ def full_character(scene):
     state.action, parameter.name, own.graph.weight, own.graph.enabled = obj.animation_data.action, "speed", 0.4, True
     build.build(obj, scene)
     holding.attach(obj, looked_at, bone="forearm.L", max_force=20.0)
-    hit = own.hits.add()
-    hit.bone, hit.frame, hit.impulse = "spine", 3, (0.0, 5.0, 0.0)
-    blast = own.explosions.add()
-    blast.frame, blast.impulse = 5, 1.0
+    rigs.changed(own.hits.add(), bone="spine", frame=3, impulse=(0.0, 5.0, 0.0))
+    rigs.changed(own.explosions.add(), frame=5, impulse=1.0)
     own.recovery.enabled = True
     own.recovery.events.add().phase = "ACTIVE"
     own.rotation_weight, own.translation_weight = 0.6, 0.4

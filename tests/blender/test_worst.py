@@ -40,8 +40,7 @@ def test_a_block_that_is_entered_and_drives_that_fall_behind_are_told(fresh_scen
     lowest = min((body.matrix_world @ vertex.co).z for body in shins for vertex in body.data.vertices)
     rigs.box(fresh_scene, "Block", (4.0, 4.0, 1.0), (0.0, 0.0, lowest - 0.47), passive=True)
     rigs.set_weights(obj, 0.3)
-    hit = obj.active_ragdoll.hits.add()
-    hit.bone, hit.frame, hit.impulse = "head", 5, (0.0, 60.0, 0.0)
+    rigs.changed(obj.active_ragdoll.hits.add(), bone="head", frame=5, impulse=(0.0, 60.0, 0.0))
     summary = _summary(obj, fresh_scene)
     found = summary["penetration_m"]
     assert found["object"] == "Block" and found["value"] >= 0.025, "kinematic shins are not pushed out"

@@ -19,12 +19,6 @@ from core.skeleton import Skeleton
 BENDS = np.array([(-0.5, 0.9)] * 2 + [(0.4, 1.1)] * 2)  # of the limbs at their hinges [rad]
 
 
-def local_pose(skeleton, heads, rotations) -> LocalPose:
-    """A pose from places and rotations in the model's space."""
-    local = pose_space.model_to_local_matrices(skeleton, pose_space.compose_matrices(heads, rotations))
-    return LocalPose(*pose_space.decompose_matrices(local))
-
-
 @cache
 def biped(convention: str, seed: int | None = None, scale: float = 1.0) -> Biped:
     """A convention's human or a dog; with a seed its bones are rolled and the object is turned about the vertical."""
@@ -38,7 +32,9 @@ def biped(convention: str, seed: int | None = None, scale: float = 1.0) -> Biped
         turn = quaternion.from_axis_angle((0.0, 0.0, 1.0), rng.uniform(0.0, 6.0))
         world[:3, :3] = quaternion.to_matrix(turn) * scale
         world[:3, 3] = rng.normal(size=3)
-    return of_rig(Rig(skeleton, local_pose(skeleton, heads, rotations)), made.recognise(), made.tails / scale, world)
+    local = pose_space.model_to_local_matrices(skeleton, pose_space.compose_matrices(heads, rotations))
+    rig = Rig(skeleton, LocalPose(*pose_space.decompose_matrices(local)))
+    return of_rig(rig, made.recognise(), made.tails / scale, world)
 
 
 def of_rig(rig: Rig, anatomy, tails, world=None) -> Biped:

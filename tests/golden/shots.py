@@ -76,7 +76,7 @@ def build(obj, drive: str = "VELOCITY", space: str = "WORLD", **settings):
     use(obj)
     obj.active_ragdoll.drive, obj.active_ragdoll.drive_space = drive, space
     OPS.build(bones="ALL")
-    rigs.changed(obj.active_ragdoll, settings)
+    rigs.changed(obj.active_ragdoll, **settings)
     return obj
 
 

@@ -34,8 +34,7 @@ def _baked(folder: Path, name: str, obj, weight: float, bone: str, *chosen: str)
         path.parent.mkdir(parents=True, exist_ok=True)
     rigs.set_weights(obj, weight)
     build.build(obj, bpy.context.scene, "MAIN" if chosen else "DEFORM")
-    hit = obj.active_ragdoll.hits.add()
-    hit.bone, hit.frame, hit.impulse = bone, 4, (0.0, 30.0, 5.0)
+    rigs.changed(obj.active_ragdoll.hits.add(), bone=bone, frame=4, impulse=(0.0, 30.0, 5.0))
     bpy.ops.wm.save_as_mainfile(filepath=str(shot))
     assert command_line.run(["bake", str(shot), "--output", str(local), *chosen]) == 0
 
