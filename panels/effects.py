@@ -50,7 +50,7 @@ class ACTIVE_RAGDOLL_PT_hits(Part, bpy.types.Panel, parent="act"):
         props(inner, hit, "space", towards and "target", "strength")
         speed = hit.strength / max(viewport.mass(obj), 1e-12)
         inner.label(text=translated(f"{speed:.2g} m/s for the whole character"))
-        props(inner, hit, not towards and "impulse", "point", "duration", "hurts")
+        props(inner, hit, not towards and "impulse", "point", "duration", "hurts", hit.hurts > 0.0 and "hold")
 
 
 class ACTIVE_RAGDOLL_PT_explosions(Part, bpy.types.Panel, parent="hits"):

@@ -12,6 +12,7 @@ characters of any size loosen alike. A blow J thus leaves ``f exp(-s J / (m c))`
 same. Between hits the factor regains evenly up to 1. All is solved exactly, so that any frame rate gives the same.
 
 A hit that hurts takes all strength of the limb that it strikes, its muscles' tone too, and gives it back over a time.
+Meanwhile a hand may be held to the place, see `recovery.tone.Hand`.
 """
 
 from collections.abc import Sequence
@@ -45,6 +46,7 @@ class Hit:
     space: str = WORLD  # WORLD, LOCAL (turns with the body) or TOWARDS (from the point to `target`)
     duration: float = 0.0  # [s]
     hurts: float = 0.0  # until the limb has its strength again [s]
+    hold: bool = False  # meanwhile who falls lays a hand on the place
     target: tuple = (0.0, 0.0, 0.0)  # [3] world, for TOWARDS; where the object stands now
     number: int = 1  # its place in the user's list, for messages
 

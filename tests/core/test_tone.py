@@ -1,5 +1,7 @@
 """Muscle tone: postures from any bind pose, the way of a fall, how tone fades and stiffens."""
 
+from dataclasses import replace
+
 import anatomies
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from core import quaternion
 from core.anatomy import axes, joints
 from core.anatomy.joints import AIR, BACKWARD, FORWARD, LEFT, RELAXED, RIGHT
+from core.ragdoll.joints import limits
 from core.ragdoll.recovery import tone
 
 AHEAD, ASIDE, UP, DOWN = np.array((0, -1.0, 0)), np.array((1.0, 0, 0)), np.array((0, 0, 1.0)), np.array((0, 0, -1.0))
@@ -83,15 +86,12 @@ def fallen(found, seconds, fps=24.0, reflexes=True):
 
 
 @pytest.mark.parametrize("turn", (0.0, 2.5))
-@pytest.mark.parametrize(
-    ("velocity", "posture"),
-    [(1.5 * AHEAD, FORTH), (-1.5 * AHEAD, BACK), (1.5 * ASIDE, TO_LEFT), (-1.5 * ASIDE, TO_RIGHT)],
-)
-def test_the_way_of_the_fall_chooses_the_posture(velocity, posture, turn):
-    fall = fallen(trunk(velocity, turn=turn), 0.4)
+@pytest.mark.parametrize(("way", "posture"), [(AHEAD, FORTH), (-AHEAD, BACK), (ASIDE, TO_LEFT), (-ASIDE, TO_RIGHT)])
+def test_the_way_of_the_fall_chooses_the_posture(way, posture, turn):
+    fall = fallen(trunk(1.5 * way, turn=turn), 0.4)
     assert int(np.argmax(fall.shares)) == posture and fall.shares[posture] > 0.9
     assert np.isclose(sum(fall.shares), 1.0)
-    assert fallen(trunk(velocity, turn=turn), 0.4, reflexes=False).shares[RELAX] == 1.0
+    assert fallen(trunk(1.5 * way, turn=turn), 0.4, reflexes=False).shares[RELAX] == 1.0
 
 
 def test_who_looks_at_the_floor_already_still_falls_on_his_face():
@@ -144,9 +144,7 @@ def test_the_pose_goes_over_from_that_of_the_knock_out_and_keeps_what_no_posture
 
 def test_joints_stiffen_smoothly_before_their_limits_only_where_there_is_tone():
     high, weight = np.radians((90.0, 140.0)), np.full(2, 0.1)
-    bounds = np.radians(
-        [[[-30.0, -20.0, -40.0], [90.0, 20.0, 40.0]], [[0.0, -np.inf, -np.inf], [140.0, np.inf, np.inf]]]
-    )
+    bounds = np.radians([[[-30, -20, -40], [90, 20, 40]], [[0, -np.inf, -np.inf], [140, np.inf, np.inf]]])
 
     def stiff(weight, *shares):  # of the way to the limit, one frame ago and now
         turns = (quaternion.from_rotation_vector(np.array([[share * each, 0, 0] for each in high])) for share in shares)
@@ -157,3 +155,21 @@ def test_joints_stiffen_smoothly_before_their_limits_only_where_there_is_tone():
     assert np.allclose(found[0], 0.1) and np.allclose(found[-1], tone.STIFF)
     assert np.allclose(stiff(weight, 0.7, 0.8), stiff(weight, 0.9, 0.9))  # before it is there, the faster it goes there
     assert not stiff(0.0 * weight, 1.0, 1.0).any()
+
+
+def test_a_hand_comes_to_where_it_is_to_be_within_the_shoulders_range():
+    draw = np.random.default_rng(1)
+    frames, (upper, lower) = quaternion.normalize(draw.normal(size=(2, 4))), draw.normal(size=(2, 3))
+    bends = quaternion.from_axis_angle(np.eye(3)[0], np.linspace(-np.pi, np.pi, 2000))
+    own = {"joints": [], "bones": set(), "above": 0, "bind": np.eye(4), "frames": frames, "shoulder": np.zeros(3)}
+    hand = tone.Hand(**own, upper=upper, lower=lower, range=("CONE", [-3.0] * 3, [3.0] * 3), flexions=bends)
+    nearest, farthest = (pick(np.linalg.norm(hand.palms(quaternion.identity(), bends), axis=1)) for pick in (min, max))
+    for start in quaternion.normalize(draw.normal(size=(8, 4))):
+        way = quaternion.rotate(start, DOWN) * 0.5 * (nearest + farthest)
+        (there, hard), (beyond, harder) = (hand.reaching(start, far * way) for far in (1.0, 3.0))
+        assert np.allclose(hand.palms(*there), way, atol=2e-3 * farthest) and hard < 0.2
+        palm = hand.palms(*beyond)  # too far: it points there
+        assert harder > 0.3 and palm @ way > 0.0 and np.allclose(np.cross(palm, way), 0.0, atol=1e-6)
+    narrow = replace(hand, range=("CONE", [-0.3] * 3, [0.3] * 3))
+    beyond = [limits.excess(*narrow.range, own.reaching(start, way)[0][0]) for own in (narrow, hand)]
+    assert beyond[0] < beyond[1] - 0.1  # it turns about the way as the shoulder allows

@@ -137,11 +137,16 @@ def _ranges(obj, own: Biped) -> Ranges:
     return Ranges(np.array(rows, int), np.array(above, int), np.array(frames).reshape(-1, 4), tuple(bounds))
 
 
+def busy_bones(run, character) -> set:
+    """Those of a character that hurt or hold something."""
+    strength = zip(character.bone_names, run.effect("hits").strength[character.rows], strict=True)
+    held = {a.bone for a in character.obj.active_ragdoll.attachments if a.enabled}
+    return held | {bone for bone, left in strength if left < 1.0}
+
+
 def _held(run, character, own: Biped, surface: Surface) -> tuple:
     """Arms that hurt, or whose hand holds something: an attachment, or what reaches far beyond the hand."""
-    busy = [a.bone for a in character.obj.active_ragdoll.attachments if a.enabled and a.bone in own.rig.index]
-    strength = zip(character.bone_names, run.effect("hits").strength[character.rows], strict=True)
-    busy += [bone for bone, left in strength if left < 1.0]
+    busy = {bone for bone in busy_bones(run, character) if bone in own.rig.index}
     rows = {own.fixed(own.rig.index[bone], np.zeros((1, 3)))[0] for bone in busy}
     found = []
     for i in () if own.four else ARMS:

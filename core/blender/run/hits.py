@@ -55,6 +55,7 @@ class CharacterHits:
         self.factors = np.ones(len(parts))  # of its weights [m]
         self.stirred = False  # one is below 1, or a hitter acts
         self.hurting: dict = {}  # seconds of the simulation since hits, by their title
+        self.wounds: dict = {}  # where hits came in, in the bodies' frames [3], by their title
         self.hits: list = []  # and explosions, those that are enabled, in the bodies' own axes
         self.targets: dict = {}  # objects that they refer to, by their title
         self.loose = core_hits.Loosening()
@@ -115,7 +116,7 @@ def _hit(own: CharacterHits, entry, number: int) -> core_hits.Hit:
     if strength > 0.0 and np.isfinite(strength):  # else the message names the strength itself
         way = turn @ (impulse / strength) if entry.space == core_hits.LOCAL else impulse / strength
     what = float(entry.frame), entry.bone, strength, tuple(way), tuple(turn @ np.array(entry.point, dtype=float))
-    hit = core_hits.Hit(*what, entry.space, entry.duration, entry.hurts, number=number)
+    hit = core_hits.Hit(*what, entry.space, entry.duration, entry.hurts, entry.hold, number=number)
     if entry.space == core_hits.TOWARDS and entry.target is None:
         raise RagdollError(f"{hit.title}: it has no target object to go towards")
     away = max(abs(component) for component in hit.point)
@@ -213,6 +214,13 @@ class Hits(Effect):
         low = np.array([moved(np.array(body.bound_box), place)[:, 2].min() for body, place in bodies])
         return weak[low < low.min() + FLAT * character.height].mean() >= 0.5
 
+    def wound(self, character) -> tuple | None:
+        """Where a hand is to go: the last hit that asks for it and hurts, and where that came in [3]; None: nowhere."""
+        own = self.by_name.get(character.name)
+        since = {hit: own.hurting.get(hit.title, 0.0) for hit in own.hits if getattr(hit, "hold", False)} if own else {}
+        found = [hit for hit, seconds in since.items() if 0.0 < seconds < hit.hurts]
+        return None if not found else (hit := min(found, key=since.get), own.wounds.get(hit.title, np.array(hit.point)))
+
     def finish(self, run) -> None:
         for hitter in [hitter for own in self.by_name.values() for hitter in own.hitters if hitter.acting]:
             hitter.acting = False
@@ -250,7 +258,9 @@ def _step_character(run, own: CharacterHits, scene, struck) -> np.ndarray:
             STATE.warn(own.character.name, push.warning)
         impulse = middle.get((push.hit.title, push.row), push.impulse)
         sums[id(hitter)] = sums.get(id(hitter), 0.0) + impulse
-        sizes[push.row] += float(np.linalg.norm(push.impulse))
+        sizes[push.row] += (size := float(np.linalg.norm(push.impulse)))
+        if size > 0.0 and getattr(push.hit, "hold", False):
+            own.wounds.setdefault(push.hit.title, _wound(run, own, push, push.impulse / size))
         struck[rows.start + push.row] = True
     substeps = scene.rigidbody_world.substeps_per_frame
     for hitter in own.hitters:
@@ -270,6 +280,15 @@ def _step_character(run, own: CharacterHits, scene, struck) -> np.ndarray:
             strength[limb] = np.minimum(strength[limb], left)
     own.stirred = bool(min(own.factors.min(), strength.min()) < 1.0) or any(hitter.acting for hitter in own.hitters)
     return strength
+
+
+def _wound(run, own: CharacterHits, push, way) -> np.ndarray:
+    """Where a hit along a unit vector [3] came in, on the surface of its body, in the body's frame [3]."""
+    body, far = run.body[own.character.rows.start + push.row], own.character.height
+    half = np.ptp(np.array(own.character.bodies.objects[push.row].bound_box), axis=0) / 2.0
+    start = moved(np.array(push.hit.point), body) - far * way
+    met = core_hits.box_met(start, way, body[None], half)[1]
+    return np.linalg.solve(body, np.append(start + min(met, far) * way, 1.0))[:3]
 
 
 def _pushes(run, own: CharacterHits, scene, matrices, begin: float, end: float, rate: float) -> list:

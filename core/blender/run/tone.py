@@ -5,14 +5,24 @@ from functools import cache
 
 import numpy as np
 
+from ... import quaternion
 from ...anatomy.joints import chains_of
-from ...anatomy.roles import ARM, CHEST, FOOT, PELVIS, SHANK, SPINE
+from ...anatomy.roles import ARM, CHEST, FOOT, FOREARM, PELVIS, SHANK, SPINE, UPPER_ARM
+from ...pose import moved
+from ...ragdoll.joints import limits
 from ...ragdoll.recovery import states, tone
+from ...ragdoll.recovery.transitions import smooth_step
 from ..physics import built, ground, joint_objects, motors, world
 from ..runtime import STATE
+from .get_up import busy_bones
 from .shot_run import Effect
 
 FAR = 5.0  # heights of a character: what is further below does not count
+BENDS = 256  # of an elbow, of which that is taken which brings the hand nearest
+PALM = 1.25  # times a forearm's length from the elbow to the middle of the hand
+HARDEST = 0.6  # to reach when it begins, see `tone.Hand.reaching`: no hand goes to what is harder
+LETS_GO = 0.3, 0.5  # of an arm's length from the palm to where it hurts
+FAR_COSTS = 0.5  # for each arm's length: the nearer hand goes there, unless it is harder for it
 MARGIN = 0.02  # of the height: a trunk nearer to the floor touches it
 
 
@@ -35,6 +45,8 @@ class Falling:
         self.serial = np.maximum(chains_of(roles, parents)[1], 1)[own] ** 0.5
         self.limits = np.array([joint_objects.swings_of(settings[i]) for i in own])
         self.strengths = character.strengths[0][own]
+        self.hands = self._hands(drives, roles, parents, settings) if record["postures"] else []
+        self.hit, self.hand = None, None  # the hand that is held to where a hit hurts
         trunk, feet, shanks = (
             begin + np.flatnonzero(np.isin(roles, of)) for of in ((PELVIS, SPINE, CHEST), FOOT, SHANK)
         )
@@ -46,6 +58,63 @@ class Falling:
             facing = np.array(record["facing"])[self.trunk - begin] @ run.offsets[self.trunk, :3, :3]
             self.facing = facing * (self.shares[:, None] * run.handedness[self.trunk])[:, :, None]
         self.corners = np.array([character.bodies.objects[int(row) - begin].bound_box for row in self.trunk])
+
+    def _hands(self, drives, roles, parents, settings) -> list:
+        """Those whose shoulder and elbow are led."""
+        found, own, character = [], self.rows - self.character.rows.start, self.character
+        binds = np.array([part.bind for part in character.obj.active_ragdoll.parts])
+        frames = binds @ np.linalg.inv(character.offsets)  # of the bones
+        for i in np.flatnonzero(roles[own] == FOREARM):
+            lower, upper = own[i], parents[own[i]]
+            joints, elbow, shoulder = [*np.flatnonzero(own == upper), i], settings[lower], settings[upper]
+            if roles[upper] != UPPER_ARM or len(joints) < 2:
+                continue
+            bone = character.obj.data.bones[character.bone_names[lower]]
+            heads = [child.head_local - bone.head_local for child in bone.children]  # drawn tails may be anything
+            wrist = bone.matrix_local.to_3x3().inverted() @ max(heads, key=lambda way: way.length, default=bone.vector)
+            axis = limits.hinge_axis(elbow.limit_min, elbow.limit_max)
+            angles = np.linspace(elbow.limit_min[axis], elbow.limit_max[axis], BENDS)
+            found.append(tone.Hand(
+                joints=joints,
+                bones={bone.name, character.bone_names[upper], *(child.name for child in bone.children)},
+                above=parents[upper],
+                bind=binds[parents[upper]],
+                frames=drives.frames[self.of][joints],
+                shoulder=frames[upper, :3, 3],
+                upper=frames[lower, :3, 3] - frames[upper, :3, 3],
+                lower=frames[lower, :3, :3] @ wrist * PALM * character.built_scale,
+                range=(shoulder.joint, tuple(shoulder.limit_min), tuple(shoulder.limit_max)),
+                flexions=quaternion.from_axis_angle(np.eye(3)[axis], angles),
+            ))  # fmt: skip
+        return found
+
+    def reaching(self, run) -> tuple | None:
+        """The hand that goes to where it hurts, its way there [3] (`tone.Hand.way`) and how much it is held, 0..1.
+
+        None where there is none; says if none comes there.
+        """
+        character, wound = self.character, run.effect("hits").wound(self.character)
+        if wound is None:
+            self.hit = self.hand = None
+            return None
+        (hit, point), bodies, busy = wound, run.body[character.rows], busy_bones(run, character)
+        place = moved(point, bodies[character.bone_names.index(hit.bone)])
+        ways = {hand: hand.way(place, bodies) for hand in self.hands if not hand.bones & busy}
+        turns = run.joint_drives.relative(run.body)[self.of]
+        if hit != self.hit or (self.hand and self.hand not in ways):
+            hard = {hand: hand.reaching(turns[hand.joints[0]], way)[1] for hand, way in ways.items()}
+            costs = {hand: hard[hand] + FAR_COSTS * math.hypot(*ways[hand]) / hand.length for hand in ways}
+            near = [hand for hand in hard if hard[hand] < HARDEST]
+            self.hit, self.hand = hit, min(near, key=costs.get, default=None)
+            if self.hand is None:
+                STATE.warn(character.name, f"{hit.title}: no free hand of '{character.name}' comes there")
+        if self.hand is None:
+            return None
+        way = ways[self.hand]
+        off = math.hypot(*(way - self.hand.palms(*turns[self.hand.joints]))) / self.hand.length
+        # Who lies does not go on holding a hand in the air that has not come there.
+        near, far = LETS_GO
+        return self.hand, way, max(self.fall.strength, float(smooth_step((far - off) / (far - near))))
 
     def step(self, run, solids, gravity: np.ndarray, reflexes: bool, seconds: float) -> None:
         """After a frame is shown: the fall until the next one. solids: see `ground.bounded`."""
@@ -134,7 +203,13 @@ class Tone(Effect):
         for each, own in zip(falling, settings, strict=True):
             each.step(run, solids, gravity, own.reflexes, seconds)
         falls, pull = [each.fall for each in falling], math.hypot(*gravity)
-        self._end = tone.target(falls, *course)
+        before, self._end, held = self._end, tone.target(falls, *course), {}
+        for first, each in zip(np.searchsorted(whose, range(len(falls))).tolist(), falling, strict=True):
+            if (found := each.reaching(run)) is not None:
+                share = -math.expm1(-seconds / (tone.REACHES * tone.pace(each.character.height, pull)))
+                (hand, way, much), at = found, [first + joint for joint in found[0].joints]
+                self._end[at] = quaternion.slerp(before[at], hand.reaching(self._end[at[0]], way)[0], share)
+                start[at], held = before[at], held | dict.fromkeys(at, tone.HELD * much)
         tones, fades, reflexes = (
             np.array(values)[whose]
             for values in zip(*((own.tone, fall.strength, own.reflexes) for own, fall in zip(settings, falls)))
@@ -142,6 +217,7 @@ class Tone(Effect):
         rows, paces = joints["rows"], [tone.pace(each.character.height, pull) for each in falling]
         weight = run.numbers["tone"][rows] * ~(run.limp | run.kinematic)[rows] * tones * fades
         weight *= run.effect("hits").strength[rows]
+        weight[[*held]] = np.maximum(weight[[*held]], [*held.values()])
         braced = np.minimum(np.where(joints["arms"], tone.BRACED * weight, weight), 1.0)
         weight, own = np.where(reflexes, braced, weight), run.numbers["max_torque"][rows]
         weight = tone.stiffened(weight, fades, self._memory["last"][0], relative, joints["limits"])

@@ -114,6 +114,8 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
         ticked=0.2)
     hurts: number("Hurts", "Time in which the limb that is hit gets its strength back, which it loses at once: an arm "
         "hangs, a leg gives way; 0 never", min=0.0, soft_max=5.0, unit="TIME_ABSOLUTE", zero="never", ticked=2.0)
+    hold: flag("Hand to the Wound", "While it hurts, whoever falls and lies holds a free hand to the place that was "
+        "hit, the nearest that comes there; needs tone")
     target: block("Target", "Object to hit towards")
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ... import quaternion
 from ...anatomy.masses import GRAVITY, froude
-from ...pose import dot_first
+from ...pose import dot_first, moved
 from ..joints import limits
 from .transitions import smooth_step
 
@@ -33,6 +33,8 @@ HOLDS = 2.0  # exponent: a weight w keeps its joint from turning faster than the
 BRACED = 1.5  # factor on the weights of arms that protect
 STIFFENS, STIFF = np.radians(20.0), 0.8  # before a limit, and the weight that it comes to there
 THIN = 1e-3  # [rad] least range of a swing
+REACHES, HELD = 0.15, 0.6  # [s] in which an arm goes to where it hurts, and its weight then
+SWIVELS, KEPT = np.radians(np.arange(-90.0, 91.0, 10.0)), 0.1  # of elbows about the way; what that costs by the radian
 CHOICES = 6  # relaxed, forwards, backwards, left, right, in the air; the order of `anatomy.joints.POSTURES`
 
 
@@ -160,3 +162,54 @@ def stiffened(weight: np.ndarray, fades: np.ndarray, before: np.ndarray, relativ
     rest = np.where(share > 1e-6, np.minimum(to_edge, twist), twist)
     near = smooth_step(1.0 - rest / STIFFENS)
     return np.maximum(weight, STIFF * near * fades * (weight > 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Hand:
+    """A hand that may be held to where it hurts. Places, vectors and frames are those of bind pose, world [m]."""
+
+    joints: list  # its shoulder and elbow, by their places among a character's [2]
+    bones: set  # of the arm
+    above: int  # the body that the arm hangs on, by its place among the character's
+    bind: np.ndarray  # that body's matrix [4, 4]
+    frames: np.ndarray  # of the joints [2, 4]
+    shoulder: np.ndarray  # [3]
+    upper: np.ndarray  # from the shoulder to the elbow [3]
+    lower: np.ndarray  # from the elbow to the palm [3]
+    range: tuple  # of the shoulder: its type, least and largest angles
+    flexions: np.ndarray  # rotations of the elbow over its range [n, 4]
+
+    @property
+    def length(self) -> float:
+        """Of the arm [m]."""
+        return math.hypot(*self.upper) + math.hypot(*self.lower)
+
+    def way(self, place, bodies) -> np.ndarray:
+        """The way [3] from the shoulder to a place [3] of the world, with a character's bodies there [m, 4, 4]."""
+        return moved(place, self.bind @ np.linalg.inv(bodies[self.above])) - self.shoulder
+
+    def palms(self, shoulder, elbow) -> np.ndarray:
+        """Ways [.., 3] from the shoulder to the palm, by the rotations of both joints [.., 4]."""
+        upper, lower = (_turned(frame, own) for frame, own in zip(self.frames, (shoulder, elbow), strict=True))
+        return quaternion.rotate(upper, self.upper + quaternion.rotate(lower, self.lower))
+
+    def reaching(self, shoulder, way) -> tuple[np.ndarray, float]:
+        """Rotations of both joints [2, 4] that bring the palm a way [3] from the shoulder, and how hard that is.
+
+        The upper arm turns from where it would be [4] by the smallest angle, and about the way as its range asks for.
+        Hard is what the arm's length lacks, in parts of it, and what is beyond the shoulder's range [rad].
+        """
+        palms, far = self.palms(shoulder, self.flexions), math.hypot(*way)
+        missed = np.abs(np.linalg.norm(palms, axis=1) - far)
+        best, forward = np.argmin(missed), way / max(far, 1e-12)
+        turn = quaternion.shortest_arc(palms[best] / max(math.hypot(*palms[best]), 1e-12), forward)
+        turns = quaternion.multiply(quaternion.from_axis_angle(forward, SWIVELS), turn)
+        turns = quaternion.multiply(_turned(quaternion.conjugate(self.frames[0]), turns), shoulder)
+        hard = limits.excess(*self.range, turns) + KEPT * np.abs(SWIVELS)
+        own = np.argmin(hard)
+        return np.array([turns[own], self.flexions[best]]), float(hard[own] + missed[best] / self.length)
+
+
+def _turned(frame, rotation) -> np.ndarray:
+    """A rotation [.., 4] that is stated in the axes of a frame [4] as one of those that the frame is stated in."""
+    return quaternion.multiply(frame, quaternion.multiply(rotation, quaternion.conjugate(frame)))
