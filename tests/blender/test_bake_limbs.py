@@ -3,7 +3,7 @@
 import bpy
 import numpy as np
 import pytest
-from mathutils import Matrix
+from mathutils import Matrix, Vector
 
 import control_rigs
 import rigs
@@ -150,6 +150,23 @@ def test_toes_without_bodies_beyond_heels_turn_with_the_ends_controls(fresh_scen
     rig.remove()
     assert [rig.control_of[names.index(name)] for name in ("toe.L", "toe.R")] == ["foot IK.L", "foot IK.R"]
     assert off[:, 0].max() < 1e-3 and off[:, 1].max() < 1e-4
+
+
+def test_joints_are_where_the_controls_at_rest_show_them(fresh_scene):
+    """The hand's control at rest draws the arm in, as a paw's does that bends by itself."""
+    obj, names = control_rigs.layered(fresh_scene), [f"DEF-{name}" for name in control_rigs.BENT]
+    bpy.context.view_layer.objects.active = obj
+    bpy.ops.object.mode_set(mode="EDIT")
+    obj.data.edit_bones["IK-hand.L"].translate(Vector((-0.15, 0.0, 0.1)))
+    bpy.ops.object.mode_set(mode="OBJECT")
+    build.build(obj, fresh_scene, np.array([bone.name in names for bone in obj.data.bones]))
+    rig = bake._controls(obj, names, "IK", True)
+    forearm = rig.bones.index("DEF-forearm.L")
+    wanted = rig.trial(rig.copy.pose.bones["POLE-forearm.L"], Matrix.Translation((0.3, 0.3, 0.0)))
+    wanted[rig.rows[forearm]] = wanted[rig.rows[forearm]] @ np.array(Matrix.Rotation(1.5, 4, "Y"))  # says nothing
+    off = rig.solve(1, wanted, None)[1]
+    rig.remove()
+    assert rig.control_of[forearm] == "IK-hand.L" and off[forearm, 1] < 1e-3
 
 
 def test_controls_are_the_default_where_a_rig_has_them(fresh_scene):

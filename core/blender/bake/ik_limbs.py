@@ -70,7 +70,8 @@ class Limbs:
     def __init__(self, rig, owned: set) -> None:
         self.rig, self.bones, self.bodies = rig, rig.all, list(np.array(rig.rows)[~rig.bodiless])
         self.rest = rig.shown()
-        self.tails = np.array([bone.tail_local for bone in self.bones])
+        # As shown: what bends by itself, as a paw, is then elsewhere than where the armature has it at rest.
+        self.tails = self.rest[:, :3, 3] + self.rest[:, :3, 1] * np.array([[bone.length] for bone in self.bones])
         self.found: list[Limb] = []
         self._shifted: dict = {}  # poses for a shift of a control, by its name
         for bone, constraint in self._active():
