@@ -31,12 +31,8 @@ def ways(posture, body, roll=0.0) -> dict:
     return {name: quaternion.rotate(deltas[i], found.directions[i]) for i, name in enumerate(body.names)}
 
 
-BINDS = (
-    anatomies.human(),
-    anatomies.human(arms=45.0, elbow=20.0),
-    anatomies.human(arms=80.0),
-    anatomies.human().moved(quaternion.from_axis_angle(UP, 0.0), 0.01, (3.0, 0.0, 0.0)),
-)
+HUMANS = [anatomies.human(**more) for more in ({}, {"arms": 45.0, "elbow": 20.0}, {"arms": 80.0})]
+BINDS = (*HUMANS, HUMANS[0].moved(quaternion.identity(), 0.01, (3.0, 0.0, 0.0)))
 
 
 @pytest.mark.parametrize("posture", joints.POSTURES)
@@ -117,6 +113,10 @@ def test_tone_fades_to_a_tenth_half_a_second_after_the_trunk_has_touched():
     rolls = trunk((0, -2.0, 0), clearance=-0.01)
     assert fallen(rolls, 2.0).strength == 1.0
     assert fallen(rolls, 2.0, reflexes=False).strength == pytest.approx(tone.LEFT)
+    # All tighten in the frame before it touches, and let go with the tone.
+    high, low = (trunk((0, 0, -4.0), clearance=clearance) for clearance in (0.5, 0.1))
+    assert fallen(high, 0.1).holds == fallen(low, 0.1, fps=240.0).holds == tone.HOLDS > fallen(low, 0.1).holds == 0.0
+    assert 0.0 < fallen(lies, 0.2).holds < fallen(lies, 0.5).holds == tone.HOLDS
 
 
 def test_falls_are_alike_at_any_frame_rate_size_and_gravity():

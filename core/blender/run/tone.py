@@ -210,9 +210,9 @@ class Tone(Effect):
                 (hand, way, much), at = found, [first + joint for joint in found[0].joints]
                 self._end[at] = quaternion.slerp(before[at], hand.reaching(self._end[at[0]], way)[0], share)
                 start[at], held = before[at], held | dict.fromkeys(at, tone.HELD * much)
-        tones, fades, reflexes = (
+        tones, fades, holds, reflexes = (
             np.array(values)[whose]
-            for values in zip(*((own.tone, fall.strength, own.reflexes) for own, fall in zip(settings, falls)))
+            for values in zip(*((own.tone, f.strength, f.holds, own.reflexes) for own, f in zip(settings, falls)))
         )
         rows, paces = joints["rows"], [tone.pace(each.character.height, pull) for each in falling]
         weight = run.numbers["tone"][rows] * ~(run.limp | run.kinematic)[rows] * tones * fades
@@ -231,5 +231,5 @@ class Tone(Effect):
             parameters={"frequency": frequency, "damping_ratio": tone.DAMPING_RATIO},
             memory=self._memory,
             strongest=strongest,
-            holding=weight**tone.HOLDS * strongest,
+            holding=(weight > 0.0) * weight**holds * strongest,
         )

@@ -29,7 +29,7 @@ STILL_FALLING, TUMBLING = 1.0, 1.0  # [m/s] of the trunk downwards; in any direc
 NOTICES = 0.08  # [s] in which reflexes follow the way of the fall
 SURE = 0.15  # of the height: how far the trunk leans, or will, when there is no doubt about the way
 HIGH = 0.6, 0.9  # [s] to the floor: below the first it is time to protect, above the second to draw in
-HOLDS = 2.0  # exponent: a weight w keeps its joint from turning faster than the spring with w^2 of the joint's strength
+HOLDS = 1.5  # see `Fall.holds`
 BRACED = 1.5  # factor on the weights of arms that protect
 STIFFENS, STIFF = np.radians(20.0), 0.8  # before a limit, and the weight that it comes to there
 THIN = 1e-3  # [rad] least range of a swing
@@ -56,6 +56,7 @@ class Fall:
 
     clock: float = 0.0  # [s] since the knock-out
     touched: bool = False  # the trunk has met the floor
+    meets: bool = False  # or will by the next frame
     faded: float = 0.0  # [s] for which the tone has been fading
     shares: tuple = (1.0, *[0.0] * (CHOICES - 1))  # of the postures; 1 in sum
 
@@ -69,6 +70,14 @@ class Fall:
         """Factor on the tone."""
         return float(1.0 - (1.0 - LEFT) * smooth_step(self.faded / FADES))
 
+    @property
+    def holds(self) -> float:
+        """Exponent: a weight w keeps its joint from turning faster than the spring with w^holds of its strength.
+
+        All muscles tighten for the moment in which the trunk meets the floor, or an impact would throw limbs about.
+        """
+        return HOLDS * float(smooth_step(self.faded / FADES)) if self.meets else HOLDS
+
 
 def pace(size: float, gravity: float) -> float:
     """Factor of times for a character of a height [m] under gravity [m/s^2]; frequencies go with its inverse."""
@@ -81,8 +90,9 @@ def step(fall: Fall, found: Trunk, reflexes: bool, seconds: float) -> Fall:
     scale = pace(found.size, pull)
     passed, slow = seconds / scale, scale * HEIGHT / found.size  # speeds of this character, as of a man
     down = tuple(part / pull if pull > 0.0 else 0.0 for part in found.gravity)
-    sinks, speed = dot_first(found.velocity, down) * slow, math.hypot(*found.velocity) * slow
-    touched = fall.touched or found.clearance <= 0.0
+    falls, speed = dot_first(found.velocity, down), math.hypot(*found.velocity) * slow
+    sinks, touched = falls * slow, fall.touched or found.clearance <= 0.0
+    meets = touched or found.clearance <= falls * seconds
     ends = touched or (fall.clock >= LATEST and sinks < STILL_FALLING)
     holds_on = reflexes and speed > TUMBLING  # down the stairs
     shares, share = fall.shares, -math.expm1(-passed / NOTICES)
@@ -90,7 +100,7 @@ def step(fall: Fall, found: Trunk, reflexes: bool, seconds: float) -> Fall:
         wanted = _shares(found, down, pull, scale) if reflexes else Fall.shares
         shares = tuple(own + (other - own) * share for own, other in zip(shares, wanted, strict=True))
     faded = fall.faded + (passed if ends and not holds_on else 0.0)
-    return Fall(fall.clock + passed, touched, faded, shares)
+    return Fall(fall.clock + passed, touched, meets, faded, shares)
 
 
 def _shares(found: Trunk, down: tuple, pull: float, scale: float) -> tuple:
