@@ -125,6 +125,11 @@ def joint_space(scene):
     return [build(human(scene), space="JOINT", rotation_weight=0.8)]
 
 
+@shot(60)
+def limp(scene):
+    return [build(human(scene), rotation_weight=0.0, translation_weight=0.0)]
+
+
 @shot(32)
 def springs(scene):
     soft = build(human(scene), "SPRING", spring_frequency=2.0, spring_damping_ratio=0.4, translation_weight=0.7)

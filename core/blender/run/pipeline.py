@@ -141,15 +141,13 @@ def step(run: Run, scene) -> None:
             run.calm[character.rows] = False
     if run.gains_dirty:
         _weigh(run, seconds)
-    if run.idle:
-        run.command = run.wanted
-    else:
-        joined = servo.in_joints(run.wanted, run.parents, run.pivots, run.slack, run.kinematic)
-        if run.reach is not None:
-            joined = servo.within_reach(run.body, joined, *run.reach)
-        run.command = servo.lag_compensated(run.command, joined, substeps)
-        if run.any_waiting:
-            run.command[run.waiting] = run.body[run.waiting]
+    # Also where nothing is driven: where targets stand decides in which order Bullet solves the contacts of others.
+    joined = servo.in_joints(run.wanted, run.parents, run.pivots, run.slack, run.kinematic)
+    if run.reach is not None:
+        joined = servo.within_reach(run.body, joined, *run.reach)
+    run.command = servo.lag_compensated(run.command, joined, substeps)
+    if run.any_waiting:
+        run.command[run.waiting] = run.body[run.waiting]
     write.place(run, "targets", run.command)
     if run.any_kinematic:
         places = run.wanted
@@ -323,9 +321,7 @@ def _read_settings(run: Run, scene) -> None:
             for name, values in before.items():
                 mine = run.numbers[name][rows]
                 mine[:] = np.where(np.isfinite(mine), mine, values)
-    numbers, keyed = run.numbers, any(character.keyed for character in run.characters)
-    run.limited = bool(np.any(numbers["max_torque"] > 0.0) or np.any(numbers["max_force"] > 0.0))
-    run.idle = not (keyed or numbers["rotation_weight"].any() or numbers["translation_weight"].any())
+    run.limited = bool(np.any(run.numbers["max_torque"] > 0.0) or np.any(run.numbers["max_force"] > 0.0))
 
 
 def _apply_settings(run: Run, scene) -> None:

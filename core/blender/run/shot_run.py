@@ -164,7 +164,6 @@ class Run:
     modes_dirty = True  # one of the masks that `kinematic` sums up has changed
     gains_dirty = True  # something that the drives depend on has changed
     limited = False  # a force or torque has a limit
-    idle = False  # all weights are 0 until somebody edits them: nothing goes where the targets are
     calls: dict[str, list]  # methods of the effects by name, without those of `Effect`, which do nothing
     any_kinematic = any_limp = False
     any_struck = any_waiting = False
