@@ -157,9 +157,8 @@ def recovery(scene):
     obj = build(human(scene))
     obj.active_ragdoll.recovery.enabled = True  # so that it falls as a rag, as before there was muscle tone
     OPS.setup_recovery()
-    settings = obj.active_ragdoll.recovery
-    settings.rest_time, settings.rest_speed, settings.regain, settings.blend_time = 0.1, 1.5, 3.0, 0.2
-    settings.reroot_time = 0.5
+    own = obj.active_ragdoll.recovery
+    rigs.changed(own, rest_time=0.1, rest_speed=1.5, regain=3.0, blend_time=0.2, reroot_time=0.5)
     OPS.add_hit(bone="spine", frame=4, impulse=(10.0, 160.0, 0.0))
     other = build(human(scene, 3.0, "Other"))
     other.active_ragdoll.recovery.enabled = True
@@ -189,7 +188,7 @@ def attachments(scene):
     return [obj]
 
 
-def look(scene, obj) -> None:
+def look(scene, obj):
     """Everything of the motion stack but layers."""
     target = rigs.empty(scene)
     rigs.key_locations(target, {1: (1.0, -2.0, 1.6), 16: (-1.5, -1.5, 1.2), 32: (0.5, -2.0, 2.0)})
@@ -202,19 +201,17 @@ def look(scene, obj) -> None:
     moved = obj.active_ragdoll.bone_transforms[0]
     moved.bone, moved.translation_mode, moved.rotation_mode = "hips", "ADD", "ADD"
     moved.translation, moved.rotation = (0.02, 0.0, -0.08), (0.05, 0.1, 0.0)
+    return obj
 
 
 @shot(24)
 def look_at(scene):
-    obj = human(scene)
-    look(scene, obj)
-    return [obj]
+    return [look(scene, human(scene))]
 
 
 @shot(32)
 def look_at_physics(scene):
-    obj = human(scene)
-    look(scene, obj)
+    obj = look(scene, human(scene))
     build(obj, rotation_weight=0.9, translation_weight=0.6)
     obj.active_ragdoll.look_at[0].blend_speed = 2.0
     key(obj, "look_at[0].weight", {1: 0.0, 12: 1.0})
@@ -239,10 +236,8 @@ def layers(scene):
     for mode, weight in (("OVERRIDE", 0.6), ("ADDITIVE_LOCAL", 0.5), ("ADDITIVE_MESH", 0.3)):
         OPS.add_layer(source="POSE_ASSET", action="Reach")
         layer = obj.active_ragdoll.layers[-1]
-        layer.source, layer.action, layer.mode, layer.weight = "CLIP", reach, mode, weight
-        layer.speed, layer.start = 1.3, 3.0
-    obj.active_ragdoll.layers[1].action, obj.active_ragdoll.layers[1].mask = swing, "BONES"
-    obj.active_ragdoll.layers[1].mask_bones.add().bone = "spine"
+        rigs.changed(layer, source="CLIP", action=reach, mode=mode, weight=weight, speed=1.3, start=3.0)
+    rigs.changed(obj.active_ragdoll.layers[1], action=swing, mask="BONES").mask_bones.add().bone = "spine"
     build(obj, rotation_weight=0.95)
     key(obj, "layers[2].weight", {1: 0.0, 20: 1.0})
     return [obj]
