@@ -3,10 +3,13 @@
 python dev.py bench controls [--rigs human wolf ...] [--frames N] [--json FILE]
 
 given      motion that the controls were given at random is found again (FK: mean 0.3 mm and 0.1 deg, worst 2 mm
-           and 1 deg at 1.8 m; by IK with exact joints: ends 0.1 mm, knees and elbows mean 1, worst 5)
+           and 1 deg at 1.8 m; by IK with exact joints: ends 0.1 mm, knees and elbows mean 1, worst 5; without 20)
 physical   a shot in which the character is hit, by its size, and falls limp on a floor (mean 2 mm, worst 12), in FK and
-           by IK with exact joints (stretched: without, worst 20); angles are those between bones' directions, twist
-           that no control gives is apart (180 deg if physics bends a knee the wrong way: a pole turns the whole limb)
+           by IK with exact joints; angles are those between bones' directions, twist that no control gives is apart
+           (180 deg if physics bends a knee the wrong way: a pole turns the whole limb)
+stretched  the same by IK without exact joints: the rig's solver stretches bones instead of bending, and with ends where
+           they belong a pole only turns the middle joint about their line. How far that circle is off at least is
+           "stretch", which a bake reports and exact joints key away; as missed counts what is beyond it
 planes     in which limbs by IK bend, where they are bent by more than 10 deg (2 deg)
 cost       seconds of the search, and of 250 frames in FK and IK (10); how often Blender evaluates a frame; how many
            times as long the rig's own operators take that snap its IK to its FK, where it has such
@@ -19,7 +22,7 @@ import time
 import _characters
 import bpy
 import numpy as np
-from mathutils import Matrix
+from mathutils import Matrix, Vector
 
 import control_rigs
 import hitting
@@ -41,15 +44,16 @@ MADE = {
     "heels": (control_rigs.simple, {"heels": True}),
 }
 FREE, FIGURES = np.inf, ("mean_mm", "worst_mm", "mean_deg", "worst_deg", "mean_twist", "worst_twist")
+KINDS = "given", "given stretched", "physical", "stretched"
 AIMS = {  # mean and worst mm, mean and worst deg, mean and worst deg of twist
     "given": (0.3, 2.0, 0.1, 1.0, 0.1, 1.0),
-    "given ends": (0.1, 0.1, FREE, FREE, FREE, FREE),
-    **dict.fromkeys(("given by IK", "given middles"), (1.0, 5.0, FREE, FREE, FREE, FREE)),
+    "given ends": (0.1, 0.1, *[FREE] * 4),
+    **dict.fromkeys(("given by IK", "given middles"), (1.0, 5.0, *[FREE] * 4)),
+    **dict.fromkeys([f"given stretched {of}" for of in ("by IK", "ends", "middles")], (20.0, 20.0, *[FREE] * 4)),
     **dict.fromkeys([f"physical{of}" for of in ("", " by IK", " ends", " middles")], (2.0, 12.0, *[FREE] * 4)),
-    **dict.fromkeys([f"stretched {of}" for of in ("by IK", "ends", "middles")], (20.0, 20.0, *[FREE] * 4)),
-    **dict.fromkeys(
-        [f"{case} planes" for case in ("given", "stretched", "physical")], (FREE, FREE, 2.0, 2.0, FREE, FREE)
-    ),
+    **dict.fromkeys([f"stretched {of}" for of in ("by IK", "ends", "middles")], (2.0, 12.0, *[FREE] * 4)),
+    **dict.fromkeys([f"{of} planes" for of in KINDS], (FREE, FREE, 2.0, 2.0, FREE, FREE)),
+    **dict.fromkeys([f"{of} stretch" for of in KINDS], (FREE,) * 6),
 }
 BENT = np.radians(10.0)  # of a limb, from where on its bend has a plane
 POSES, STEPS, SECONDS, SNAPPED = 4, 5, 10.0, 3
@@ -60,8 +64,7 @@ def make(name: str):
     """A rig with a ragdoll of its main bones, in an empty file."""
     scene = rigs.empty_file()
     if name in MADE:
-        made, options = MADE[name]
-        obj = made(scene, **options)
+        obj = MADE[name][0](scene, **MADE[name][1])
         prefix = "DEF-" if "DEF-hips" in obj.data.bones else ""
         bones = {f"{prefix}{bone}" for bone in control_rigs.BENT}
         build.build(obj, scene, np.array([bone.name in bones for bone in obj.data.bones]))
@@ -106,10 +109,7 @@ def summary(off: np.ndarray) -> tuple:
 
 
 def motion(rig: controls.Controls):
-    """Poses of a rig whose controls are given motion, from rest to POSES poses in STEPS frames each.
-
-    Ends are where limbs reach them without a stretch: as far from where these begin, which the trunk has moved.
-    """
+    """Poses of a rig whose controls are given motion from rest, POSES in STEPS frames each, with limbs within reach."""
     rng, rest, limbs = np.random.default_rng(0), rig.shown(), rig.limbs
     owners, ends = rig.owners, {limb.end: limb for limb in limbs.found}
     heels = [limb.heel for limb in limbs.found if limb.heel]
@@ -126,9 +126,8 @@ def motion(rig: controls.Controls):
                 matrix = rest[rig.all.find(name)].copy()
                 matrix[:3, :3] = np.array(ik_limbs.rotation(turn * share))[:3, :3] @ matrix[:3, :3]
                 if name in ends:
-                    root, _middle, end = limbs.joints(ends[name], rest)
-                    begun = limbs.joints(ends[name], posed)[0] - root
-                    matrix[:3, 3] += begun + share * inward * (root - end)
+                    (root, _middle, end), (begun, *_) = (limbs.joints(ends[name], poses) for poses in (rest, posed))
+                    matrix[:3, 3] += begun - root + share * inward * (root - end)
                 basis[name] = limbs.basis(name, matrix, rest)
             yield _posed(rig, basis)
 
@@ -153,20 +152,23 @@ def solved(rig: controls.Controls, frames, poses: list) -> tuple[list, tuple]:
     return found, ((time.perf_counter() - start) / len(poses) * 250, len(tries) / len(poses))
 
 
-def of_limbs(led: controls.Controls, shown: list, wanted: list, case: str) -> dict:
-    """How far off the ends and the middles of limbs are, and the planes that they bend in."""
-    limbs, off, angles = led.limbs, apart(led, shown, wanted), []
+def of_limbs(led: controls.Controls, shown: list, wanted: list, case: str, owned: list) -> dict:
+    """How far off the bodies, ends and middles of limbs are, the planes that they bend in, and what a stretch costs."""
+    limbs, off, angles, costs = led.limbs, apart(led, shown, wanted), [], []
     rows = {"ends": {limb.last for limb in limbs.found}, "middles": {limb.lower for limb in limbs.found}}
     bodies = {name: [led.rows.index(row) for row in some if row in led.rows] for name, some in rows.items()}
-    for now, goal in zip(shown, wanted):
+    for i, (now, goal) in enumerate(zip(shown, wanted)):
         for limb in limbs.found:
-            root, middle, end = limbs.joints(limb, goal)
-            a, b = middle - root, end - middle
-            if np.arccos(np.clip(a @ b / np.linalg.norm(a) / np.linalg.norm(b), -1.0, 1.0)) > BENT:
-                line = limbs._bend(limb, goal)
-                angles.append(abs(ik_limbs._angle(line[0], limbs._bend(limb, now)[0], line[1])))
-    planes = {f"{case} planes": summary(np.array([(0.0, angle, 0.0) for angle in angles or [0.0]]))}
-    return planes | {f"{case} {name}": summary(off[:, some]) for name, some in bodies.items() if some}
+            ways = [np.diff(limbs.joints(limb, poses), axis=0) for poses in (now, goal)]
+            bends = [limbs._bend(limb, poses) for poses in (now, goal)]
+            places = [(np.linalg.norm(bend), way[0] @ axis) for way, (bend, axis) in zip(ways, bends)]
+            costs.append((np.hypot(*np.subtract(*places)) / led.height, 0.0, 0.0))
+            if case == "stretched":
+                off[i, led.rows.index(limb.lower)] -= costs[-1]
+            if Vector(ways[1][0]).angle(Vector(ways[1][1])) > BENT:
+                angles.append((0.0, abs(ik_limbs._angle(bends[1][0], bends[0][0], bends[1][1])), 0.0))
+    found = {f"{case} planes": summary(np.array(angles or [np.zeros(3)])), f"{case} stretch": summary(np.array(costs))}
+    return found | {f"{case} {of}": summary(off[:, some]) for of, some in ({"by IK": owned} | bodies).items() if some}
 
 
 def fallen(scene, obj, frames: int):
@@ -201,11 +203,11 @@ def measured(name: str, frames: int) -> tuple[dict, tuple]:
             made = list(motion(rig))
             shown, cost = solved(rig, recorder.numbers, recorder.poses)
             pairs = {"physical" if exact else "stretched": (shown, recorder.poses)}
-            if exact:
-                pairs["given"], costs = (solved(rig, [1] * len(made), made)[0], made), [*costs, *cost]
+            pairs["given" if exact else "given stretched"] = solved(rig, [1] * len(made), made)[0], made
+            costs += cost if exact else ()
             for case, pair in pairs.items():
-                whole = summary(apart(rig, *pair)[:, owned])
-                cases |= {f"{case} by IK": whole, **of_limbs(rig, *pair, case)} if led else {case: whole}
+                whole = {case: summary(apart(rig, *pair)[:, owned])}
+                cases |= of_limbs(rig, *pair, case, owned) if led else whole
         rig.remove()
     return cases, (*costs, *[0.0] * (6 - len(costs)), own / costs[2])
 

@@ -22,10 +22,7 @@ def rig(names, modes=("QUATERNION",), connected=()):
     """A chain of bones of length 1 in an empty file."""
     table = {name: ((0, 0, i), (0, 0, i + 1), names[i - 1] if i else None) for i, name in enumerate(names)}
     obj = rigs.armature(rigs.empty_file(), table, "rig")
-    bpy.ops.object.mode_set(mode="EDIT")
-    for index in connected:
-        obj.data.edit_bones[names[index]].use_connect = True
-    bpy.ops.object.mode_set(mode="OBJECT")
+    rigs.edit(obj, lambda bones: [setattr(bones[names[index]], "use_connect", True) for index in connected])
     assert [bone.name for bone in obj.pose.bones] == list(names)
     for index, bone in enumerate(obj.pose.bones):
         bone.rotation_mode = modes[index % len(modes)]

@@ -154,14 +154,18 @@ def armature(scene, bones: dict, name: str = "Rig") -> bpy.types.Object:
     return obj
 
 
+def edit(obj, change) -> None:
+    """Change an armature's edit bones by a function of them, from object mode and back."""
+    bpy.context.view_layer.objects.active = obj
+    bpy.ops.object.mode_set(mode="EDIT")
+    change(obj.data.edit_bones)
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
 def roll_bones(obj, seed: int) -> None:
     """Give every bone a roll of its own."""
     random = np.random.default_rng(seed)
-    bpy.context.view_layer.objects.active = obj
-    bpy.ops.object.mode_set(mode="EDIT")
-    for bone in obj.data.edit_bones:
-        bone.roll += float(random.uniform(-3.0, 3.0))
-    bpy.ops.object.mode_set(mode="OBJECT")
+    edit(obj, lambda bones: [setattr(bone, "roll", bone.roll + float(random.uniform(-3.0, 3.0))) for bone in bones])
 
 
 def metarig(scene, name: str) -> bpy.types.Object:
@@ -170,9 +174,7 @@ def metarig(scene, name: str) -> bpy.types.Object:
 
     enable_rigify()
     obj = armature(scene, {}, "Metarig")
-    bpy.ops.object.mode_set(mode="EDIT")
-    importlib.import_module(f"rigify.metarigs.{name}").create(obj)
-    bpy.ops.object.mode_set(mode="OBJECT")
+    edit(obj, lambda _bones: importlib.import_module(f"rigify.metarigs.{name}").create(obj))
     return obj
 
 

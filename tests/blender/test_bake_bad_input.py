@@ -61,9 +61,7 @@ def _idle_and_twin(obj):
 
 
 def _missing(obj):
-    bpy.ops.object.mode_set(mode="EDIT")
-    obj.data.edit_bones.remove(obj.data.edit_bones["head"])
-    bpy.ops.object.mode_set(mode="OBJECT")
+    rigs.edit(obj, lambda bones: bones.remove(bones["head"]))
 
 
 def _keyed_switch(obj):

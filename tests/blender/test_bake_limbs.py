@@ -155,10 +155,7 @@ def test_toes_without_bodies_beyond_heels_turn_with_the_ends_controls(fresh_scen
 def test_joints_are_where_the_controls_at_rest_show_them(fresh_scene):
     """The hand's control at rest draws the arm in, as a paw's does that bends by itself."""
     obj, names = control_rigs.layered(fresh_scene), [f"DEF-{name}" for name in control_rigs.BENT]
-    bpy.context.view_layer.objects.active = obj
-    bpy.ops.object.mode_set(mode="EDIT")
-    obj.data.edit_bones["IK-hand.L"].translate(Vector((-0.15, 0.0, 0.1)))
-    bpy.ops.object.mode_set(mode="OBJECT")
+    rigs.edit(obj, lambda bones: bones["IK-hand.L"].translate(Vector((-0.15, 0.0, 0.1))))
     build.build(obj, fresh_scene, np.array([bone.name in names for bone in obj.data.bones]))
     rig = bake._controls(obj, names, "IK", True)
     forearm = rig.bones.index("DEF-forearm.L")

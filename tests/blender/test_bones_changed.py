@@ -34,9 +34,7 @@ def _skip_where_blender_crashes():
 
 
 def _remove(obj):
-    bpy.ops.object.mode_set(mode="EDIT")
-    obj.data.edit_bones.remove(obj.data.edit_bones["finger.L"])
-    bpy.ops.object.mode_set(mode="OBJECT")
+    rigs.edit(obj, lambda bones: bones.remove(bones["finger.L"]))
 
 
 @pytest.mark.parametrize("change", (_rename, _rename_at_once, _remove))

@@ -104,9 +104,7 @@ def test_curves_have_blenders_values(fresh_scene, case):
 def test_every_rotation_mode_is_blenders(fresh_scene, mode):
     obj = rigs.human(fresh_scene)
     if mode == "connected":
-        bpy.ops.object.mode_set(mode="EDIT")
-        obj.data.edit_bones["forearm.L"].use_connect = True
-        bpy.ops.object.mode_set(mode="OBJECT")
+        rigs.edit(obj, lambda bones: setattr(bones["forearm.L"], "use_connect", True))
     for i, bone in enumerate(obj.pose.bones):
         bone.rotation_mode = mode if mode in MODES else MODES[i % len(MODES)]
     action = keyed(obj)

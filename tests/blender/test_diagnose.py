@@ -82,9 +82,7 @@ def _other_joints(_obj, scene):
 
 
 def _bone_moved(obj, _scene):
-    bpy.ops.object.mode_set(mode="EDIT")
-    obj.data.edit_bones["foot.L"].head.x += 0.05
-    bpy.ops.object.mode_set(mode="OBJECT")
+    rigs.edit(obj, lambda bones: setattr(bones["foot.L"].head, "x", bones["foot.L"].head.x + 0.05))
 
 
 BROKEN = {

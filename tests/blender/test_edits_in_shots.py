@@ -12,12 +12,6 @@ pytestmark = pytest.mark.blender_version
 LAST, NOW = 20, 10
 
 
-def edited_bones(obj):
-    bpy.ops.object.mode_set(mode="EDIT")
-    obj.data.edit_bones["forearm.L"].select = True
-    bpy.ops.object.mode_set(mode="OBJECT")
-
-
 def data(obj):
     obj.data.show_names = True
     obj.data.update_tag()
@@ -25,7 +19,7 @@ def data(obj):
 
 EDITS = {
     "pose mode": lambda _obj: bpy.ops.object.mode_set(mode="POSE"),
-    "edit mode": edited_bones,
+    "edit mode": lambda obj: rigs.edit(obj, lambda bones: setattr(bones["forearm.L"], "select", True)),
     "armature data": data,
     "a bone's colour": lambda obj: setattr(obj.data.bones["forearm.L"].color, "palette", "THEME01"),
     "a property of the object": lambda obj: setattr(obj, "show_in_front", True),
