@@ -155,11 +155,11 @@ def animation_settings(obj):
     return settings
 
 
-def with_tracks(obj, spans):
-    """Animations in NLA tracks, none active."""
+def with_tracks(obj, spans, bones=None):
+    """Animations of bones, all if not given, in NLA tracks, none active."""
     tracks = obj.animation_data_create().nla_tracks
     for number, (first, last) in enumerate(spans):
-        action = animate(obj, list(obj.pose.bones.keys()), [first, (first + last) // 2, last], seed=number)
+        action = animate(obj, bones or list(obj.pose.bones.keys()), [first, (first + last) // 2, last], seed=number)
         strip = tracks.new().strips.new(f"track {number}", first, action)
         if action_channels.has_slots():
             strip.action_slot = action_channels.current(obj)[1]

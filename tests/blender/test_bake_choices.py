@@ -12,22 +12,24 @@ from animated import SAME, animate, animation_settings, curves, matrices, played
 from core.blender.bake import action_keys, actions
 from core.blender.physics import build
 from core.blender.rig import action_channels
+from test_bake_controls import _controlled, _deforming
 
 pytestmark = pytest.mark.blender_version
 
 RANGE, EVERY = range(20, 41), range(-5, 70)
-MODES = ("QUATERNION", "XYZ", "AXIS_ANGLE")
+MODES, MOVING = ("QUATERNION", "XYZ", "AXIS_ANGLE"), ["a", "b", "c"]
 INSIDE = np.array([frame in RANGE for frame in EVERY])
 
 
 def _animated(kind):
-    """A chain whose animation is an action, two NLA tracks, or both."""
-    obj = animated.rig(["a", "b", "c"], MODES)
-    animated.with_tracks(obj, [(1, 60)] * 2 * (kind != "action"))
+    """A chain whose animation is an action, two NLA tracks, or both; its last bone is posed but not animated."""
+    obj = animated.rig(["a", "b", "c", "still"], (*MODES, "QUATERNION"))
+    obj.pose.bones["still"].location = (0.1, 0.2, 0.3)
+    animated.with_tracks(obj, [(1, 60)] * 2 * (kind != "action"), MOVING)
     for track in obj.animation_data.nla_tracks[1:]:
         track.strips[0].blend_type = "COMBINE"
     if kind != "tracks":
-        animate(obj, list(obj.pose.bones.keys()), [1, 25, 60])
+        animate(obj, MOVING, [1, 25, 60])
     return obj
 
 
@@ -71,7 +73,7 @@ def test_a_layer_plays_over_the_animation_and_goes_again(kind, combined):
 def test_a_combined_layer_of_what_is_played_changes_nothing():
     obj = _animated("action")
     before = played(obj, RANGE)
-    poses = action_keys.Poses.from_matrix_basis(["a", "b", "c"], RANGE, before)
+    poses = action_keys.Poses.from_matrix_basis(list(obj.pose.bones.keys()), RANGE, before)
     actions.bake(obj, poses, "Baked", destination=actions.LAYER, below=_below(obj))
     assert rigs.angles(played(obj, RANGE), before).max() < 1e-3
 
@@ -83,7 +85,7 @@ def test_the_current_action_is_keyed_itself_and_comes_back_bit_for_bit():
     bpy.context.collection.objects.link(other)
     action_channels.assign(other, *action_channels.current(obj))
     before, held, name = played(obj, EVERY), curves(action, obj), action.name
-    poses = random_poses(obj, ["a", "b", "c"], RANGE)
+    poses = random_poses(obj, list(obj.pose.bones.keys()), RANGE)
     baked, old, state = actions.bake(obj, poses, "Baked", destination=actions.CURRENT)
     assert baked == action == other.animation_data.action and baked.name == name
     now = played(obj, EVERY)
@@ -94,6 +96,23 @@ def test_the_current_action_is_keyed_itself_and_comes_back_bit_for_bit():
     assert (again.name, again) == (name, other.animation_data.action) and baked.name != name
     assert curves(again, obj) == held
     assert np.array_equal(played(obj, EVERY), before)
+
+
+@pytest.mark.parametrize("choice", ({}, {"destination": "LAYER"}, {"destination": "LAYER", "combined": True}))
+@pytest.mark.parametrize("to", ("DEFORM", "CONTROLS"))
+def test_a_control_rig_plays_its_animation_outside_of_the_baked_frames(fresh_scene, to, choice):
+    """Constraints act there, and switches stand as they did: the left arm is led by inverse kinematics."""
+    obj = _controlled(fresh_scene)
+    deforming = np.flatnonzero(_deforming(obj))
+    expected = rigs.animation(obj, range(1, 25))
+    build.build(obj, fresh_scene, _deforming(obj))
+    rigs.set_weights(obj, 0.0)
+    bpy.ops.active_ragdoll.simulate()
+    expected |= rigs.shown(fresh_scene, obj, range(8, 15))
+    list(bake.bake_frames(obj, fresh_scene, 8, 14, bake.Choice(to=to, **choice)))
+    for frame, pose in rigs.shown(fresh_scene, obj, range(1, 25)).items():
+        off = np.abs(pose - expected[frame])[deforming, :3, 3]
+        assert off.max() < (1e-5 if frame not in range(8, 15) else 12e-3 if to == "CONTROLS" else 1e-4), frame
 
 
 @pytest.mark.parametrize(("stretch", "size"), ((0.0, -1.0), (0.008, 1.0)))

@@ -8,6 +8,7 @@ import rigs
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import handlers, simulate
 from active_ragdoll.core.blender.runtime import STATE
+from test_bake_controls import _controlled, _deforming
 
 pytestmark = pytest.mark.blender_version
 
@@ -89,6 +90,35 @@ def test_bones_are_where_their_bodies_are_whatever_poses_those_above_them_afterw
     obj.animation_data.action = obj.animation_data.action.copy()
     rigs.key(hips, "location", {1: (0.0, 0.2, 0.0), END: (-0.3, 0.2, 0.1)})
     assert max(rigs.play(scene, 1, END, lambda: _apart(obj, carried))) < 1e-5
+
+
+@pytest.mark.parametrize("make", (rigs.swinging_human, _controlled))
+def test_a_pose_set_by_hand_is_shown_at_once_and_what_is_simulated_stays(fresh_scene, make):
+    obj = make(fresh_scene)
+    rigs.set_range(fresh_scene, 1, END)
+
+    def posed(frame: int) -> tuple:
+        fresh_scene.frame_set(frame)
+        before = rigs.pose(obj)[rows]
+        obj.pose.bones["hips"].location = (0.3, 0.0, 0.1)
+        obj.pose.bones["hips"].rotation_quaternion = obj.pose.bones["thigh.R"].rotation_quaternion = (0.9, 0.1, 0.4, 0)
+        rigs.update()
+        after = rigs.pose(obj)[rows]
+        obj.pose.bones["hips"].matrix_basis.identity()
+        rigs.update()
+        return before, after
+
+    flags = _deforming(obj) if make == _controlled else np.array(["finger" not in bone.name for bone in obj.data.bones])
+    rows = np.flatnonzero(flags)
+    wanted = {frame: posed(frame)[1] for frame in (5, 1)}
+    build.build(obj, fresh_scene, flags)
+    for frame in wanted:  # at the first one the bodies stand ready
+        np.testing.assert_allclose(posed(frame)[1], wanted[frame], atol=1e-4)
+    for frame in range(2, 5):
+        np.testing.assert_allclose(*posed(frame), atol=1e-5)
+    assert fresh_scene.name in STATE.runs
+    bpy.ops.active_ragdoll.simulate()
+    np.testing.assert_allclose(*posed(4), atol=1e-5)
 
 
 def test_physics_blend(scene):

@@ -164,7 +164,7 @@ def revert(obj) -> None:
     try:
         record = json.loads(settings.bake_record)
         state = actions.AnimationState(**record["animation"])
-        muted = [(bone, constraint) for bone, constraint in record["muted"]]
+        muted = [(bone, constraint) for bone, constraint in record.get("muted", ())]  # by version 0.1.0
     except (ValueError, TypeError, KeyError):
         state, muted = actions.save(obj), []
         text = f"What the bake of '{obj.name}' had noted is damaged: it has its old action, constraints may be muted"
@@ -325,6 +325,10 @@ def _write(obj, recorder, names: list, keyed: list, choice: Choice, carried, pro
     found, more, placed = {}, {}, None
     if carried is None:
         basis = recorder.basis(names)
+        constraints = (
+            c for name in names for c in obj.pose.bones[name].constraints if not (c.mute or source.is_own(c))
+        )
+        properties |= {c.path_from_id("influence"): 0.0 for c in constraints}  # what they give is in the keys already
     else:
         names, basis = carried.bones, np.array(recorder.solved)
         found["controls"] = _carried(carried, np.array(recorder.off), settings.height)
@@ -340,15 +344,9 @@ def _write(obj, recorder, names: list, keyed: list, choice: Choice, carried, pro
     more |= {"tolerance": tolerance, "destination": choice.destination, "below": recorder.below(keyed)}
     with STATE.writing():
         action, old, state = actions.bake(obj, poses, f"{obj.name} Ragdoll Bake", properties=properties, **more)
-        muted = []  # the rig's own constraints on baked bones, whose result is in the keys already
-        for name in names if carried is None else ():
-            for constraint in obj.pose.bones[name].constraints:
-                if not source.is_own(constraint) and not constraint.mute:
-                    constraint.mute = True
-                    muted.append((name, constraint.name))
         settings.old_action, settings.baked_action = old, action
         written = {"frames": [recorder.numbers[0], recorder.numbers[-1]], "bones": names, **found}
-        settings.bake_record = json.dumps({"animation": asdict(state), "muted": muted, **written})
+        settings.bake_record = json.dumps({"animation": asdict(state), **written})
         _mute_own(obj, True)
         settings.muted = True
     source.refresh(obj)

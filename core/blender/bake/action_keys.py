@@ -324,13 +324,18 @@ def _added(mode: str, values: NDArray, under: NDArray) -> NDArray:
     return values - under
 
 
-def write_properties(writer: KeyWriter, obj, frames: NDArray, values: dict) -> dict[str, list[float]]:
-    """Key properties {data path: values [f, channels], or one to hold}; the paths with the properties' values now."""
+def write_properties(writer: KeyWriter, obj, frames: NDArray, values: dict, under=None) -> dict[str, list[float]]:
+    """Key properties {data path: values [f, channels], or one to hold}; the paths with the properties' values now.
+
+    `under` has the curves {data path: curve} to which keys that hold a value are added, None where they replace it.
+    """
     now = {path: np.atleast_1d(obj.path_resolve(path)).astype(float).tolist() for path in values}
     for path, given in values.items():
-        held = np.ndim(given) == 0
-        at = np.array(sorted({frames[0], frames[-1]}) if held else frames)
+        held, curve = np.ndim(given) == 0, (under or {}).get(path)
+        at = np.array(sorted({frames[0], frames[-1]}) if held and curve is None else frames)
         column = np.broadcast_to(given, (len(at), len(now[path])))
+        if held and under is not None:
+            column = column - ([now[path]] if curve is None else [[curve.evaluate(frame)] for frame in at])
         keys = np.stack([np.broadcast_to(at[:, None], column.shape), column], axis=-1).transpose(1, 0, 2)
         kind = {"interpolation": CONSTANT} if held else {}
         group = "Switches" if held else "Object Transforms"

@@ -59,6 +59,7 @@ class AnimationState:
     tracks: list[tuple[str, bool, bool]] = field(default_factory=list)  # (name, mute, is_solo) of every NLA track
     pushed_track: str = ""  # name of the track that `bake` added for the old action, "" if none
     layer_track: str = ""  # and of the one for the baked action
+    rest_track: str = ""  # and of the one below them that holds what is written of `rest`
     in_place: bool = False  # whether the old action is a copy, and the baked one is that which was there before
     # (data path, index) of the drivers that `bake` muted
     muted_drivers: list[tuple[str, int]] = field(default_factory=list)
@@ -107,9 +108,12 @@ def restore(obj: bpy.types.Object, state: AnimationState, action: bpy.types.Acti
         animation.last_slot_identifier = state.last_slot
     for name, own in _KEPT.items():
         setattr(animation, own, getattr(state, name))
-    for name in filter(None, (state.pushed_track, state.layer_track)):
+
+    for name in filter(None, (state.pushed_track, state.layer_track, state.rest_track)):
         if (track := animation.nla_tracks.get(name)) is not None:
+            held = [strip.action for strip in track.strips if name == state.rest_track]
             animation.nla_tracks.remove(track)
+            bpy.data.batch_remove(held)
     for switch, place in (("mute", 1), ("is_solo", 2)):
         for was in state.tracks:
             track = animation.nla_tracks.get(was[0])
@@ -203,8 +207,11 @@ def bake(
         outside = existing.outside(poses.frames)
         writer = KeyWriter(action_channels.channels_of(baked, slot, ensure=True), outside if goes_on else Outside())
         written = write_poses(writer, obj, poses, existing.paths, tolerance, below)
-        written |= write_properties(writer, obj, poses.frames, properties or {})
-        state.rest = {path: values for path, values in written.items() if path not in existing.paths}
+        under = None if below is None else existing.keyed
+        written |= write_properties(writer, obj, poses.frames, properties or {}, under)
+        state.rest = {path: values for path, values in written.items() if path not in existing.keyed}
+        if state.rest and (destination == LAYER or existing.strips):
+            state.rest_track = _hold_rest(obj, f"{name} Rest", state.rest)
         if destination == LAYER:
             _lay_over(obj, baked, slot, existing, "REPLACE" if below is None else "COMBINE", poses.frames, state)
         else:
@@ -228,6 +235,7 @@ class _Existing:
     action: bpy.types.Action | None
     slot: object
     strips: list[tuple[float, float]]  # (first, last frame) of the NLA strips that Blender evaluates
+    keyed: dict[str, bpy.types.FCurve]  # by data path, of all that has keys
     paths: set[str]  # data paths of everything that is animated
 
     @classmethod
@@ -235,16 +243,18 @@ class _Existing:
         """Read it from an object."""
         animation = obj.animation_data
         if animation is None:
-            return cls(None, None, [], set())
+            return cls(None, None, [], {}, set())
         action, slot = action_channels.current(obj)
         solo = animation.use_nla and any(track.is_solo for track in animation.nla_tracks)
         if solo or (action_channels.has_slots() and slot is None):
             action = slot = None
         strips = list(action_channels.played_strips(animation))
         played = [(strip.action, strip.action_slot if action_channels.has_slots() else None) for strip in strips]
-        paths = {curve.data_path for one in ((action, slot), *played) for curve in action_channels.curves_of(*one)}
-        paths.update(driver.data_path for driver in animation.drivers if not driver.mute)
-        return cls(action, slot, [(strip.frame_start, strip.frame_end) for strip in strips], paths)
+        keyed = {
+            curve.data_path: curve for one in ((action, slot), *played) for curve in action_channels.curves_of(*one)
+        }
+        paths = {*keyed, *(driver.data_path for driver in animation.drivers if not driver.mute)}
+        return cls(action, slot, [(strip.frame_start, strip.frame_end) for strip in strips], keyed, paths)
 
     @property
     def is_copied(self) -> bool:
@@ -326,6 +336,18 @@ def _lay_over(obj, baked: bpy.types.Action, slot, existing: _Existing, blend: st
     action_channels.assign(obj, None, None)
     state.layer_track, strip = _new_strip(animation, baked, slot, float(frames[0]), float(frames[-1]))
     strip.extrapolation, strip.blend_type = "NOTHING", blend
+
+
+def _hold_rest(obj, name: str, rest: dict) -> str:
+    """Let a strip hold values {path: channels} outside of the baked frames, where Blender keeps what it wrote last.
+
+    Returns the name of its track.
+    """
+    action, slot = action_channels.new_action_for(obj, name)
+    curves = action_channels.channels_of(action, slot, ensure=True).fcurves
+    for path, index, value in ((path, i, value) for path, values in rest.items() for i, value in enumerate(values)):
+        curves.new(path, index=index).keyframe_points.insert(0.0, value)
+    return _new_strip(obj.animation_data_create(), action, slot, -ENDLESS, ENDLESS)[0]
 
 
 def _end_solo(animation: bpy.types.AnimData, state: AnimationState) -> None:

@@ -291,8 +291,10 @@ def _driver_signature(curve, obj) -> tuple:
     return curve.data_path, curve.array_index, curve.mute, driver.type, driver.expression, *named
 
 
-def carry_edits(obj) -> bool:
+def carry_edits(obj, shown: bool = False) -> bool:
     """Give the source the character's place, pose and switches. Returns whether there was anything new.
+
+    Its pose to the physics armature as well where that shows the animation.
 
     The source has the character's action, so that keys reach it by themselves. A bone turned, an object moved or a
     switch of the rig set without a key would not. What is keyed is overruled when the source is evaluated at another
@@ -310,18 +312,19 @@ def carry_edits(obj) -> bool:
     known.edits = key
     for name, value in now.items():
         setattr(copy, name, getattr(obj, name) if value.ndim > 1 else value.tolist())
-    for bone, mode in zip(copy.pose.bones, modes, strict=True):
-        if bone.rotation_mode != mode:
-            bone.rotation_mode = mode
-    for name, values in pose.items():
-        copy.pose.bones.foreach_set(name, values.ravel())
+    for each in (copy, *filter(None, [obj.active_ragdoll.physics_armature if shown else None])):
+        for bone, mode in zip(each.pose.bones, modes, strict=True):
+            if bone.rotation_mode != mode:
+                bone.rotation_mode = mode
+        for name, values in pose.items():
+            each.pose.bones.foreach_set(name, values.ravel())
+        each.update_tag(refresh={"OBJECT"})  # not its data, see `pose_stack.write_target`
     owners = (copy, *copy.pose.bones)
     for (i, kind, name), value in switches.items():
         if kind == "property":
             owners[i][name] = value
-        elif name in owners[i].constraints:
+        elif name in owners[i].constraints and owners[i].constraints[name].influence != value:
             owners[i].constraints[name].influence = value
-    copy.update_tag()
     return True
 
 

@@ -8,7 +8,7 @@ import bpy
 from bpy.app.handlers import persistent
 
 from ...errors import RagdollError, unforeseen
-from ..physics import built, view_layers, world
+from ..physics import built, source, view_layers, world
 from ..physics.remove import drop_source_scenes, interrupt
 from ..runtime import STATE
 from ..settings import saved
@@ -221,6 +221,9 @@ def _observe(run, scene) -> None:
     run.observed = run.frame
     try:
         pipeline.observe(run, scene)
+        if run.frame == run.first:  # what is edited by hand from now on is told by what is posed now
+            for character in run.characters:
+                source.carry_edits(character.obj)
     except (RagdollError, ReferenceError) as error:
         _stop(scene, run, error)
     except (Exception, KeyboardInterrupt) as error:
@@ -243,13 +246,12 @@ def after_update(scene, graph=None) -> None:
     show.show_arrived(scene)
     if not scene.active_ragdoll.has_characters:
         return
-    if scene.name in STATE.runs:
-        with contextlib.suppress(ReferenceError, KeyError):  # something was deleted: the next frame tells
+    objects = [u for u in graph.updates if isinstance(u.id, bpy.types.Object)]
+    moved = {u.id.original for u in objects if u.is_updated_transform}
+    with contextlib.suppress(ReferenceError, KeyError):  # something was deleted: the next frame tells
+        pose_stack.after_edits(scene, moved, moved | {u.id.original for u in objects if u.is_updated_geometry})
+        if scene.name in STATE.runs:
             show.show_again(STATE.runs[scene.name], scene)
-    if STATE.motions:
-        objects = [u for u in graph.updates if isinstance(u.id, bpy.types.Object)]
-        moved = {u.id.name for u in objects if u.is_updated_transform}
-        pose_stack.after_edits(scene, moved, moved | {u.id.name for u in objects if u.is_updated_geometry})
     _end_if_spoilt(scene, graph)
 
 

@@ -311,20 +311,25 @@ def _show_waiting() -> None:
 
 
 def after_edits(scene, moved: set, changed: set) -> None:
-    """Call `show_now` if the objects that were edited by hand matter to a motion stack.
+    """Show what was posed by hand, and call `show_now` if what was edited matters to a motion stack.
 
-    `moved` and `changed` are names of objects whose place, and whose place or pose, changed.
+    `moved` and `changed` are objects whose place, and whose place or pose, changed. Bodies of a run stay where they
+    are, but not those of its first frame: where the shot begins, it begins anew with the next step.
     """
-    if scene.name in STATE.runs:
-        return
     edited = False
-    for obj in characters(scene):
-        if obj.name not in changed or obj.active_ragdoll.is_ragdoll or obj.active_ragdoll.muted:
+    for obj in (obj for obj in changed if obj.type == "ARMATURE" and source.scene_of(obj) == scene):
+        if obj.active_ragdoll.muted:
             continue
-        stack = STATE.motions.get(obj.name)
-        edited |= source.carry_edits(obj) or (stack is not None and stack.stamp != at_frame.stamp(obj))
+        run, stack = STATE.runs.get(scene.name), STATE.motions.get(obj.name)
+        rests = run is None or run.frame == run.first
+        carried = source.carry_edits(obj, rests)
+        if carried and rests:
+            STATE.runs.pop(scene.name, None)
+        edited |= stack is not None and (carried or stack.stamp != at_frame.stamp(obj))
+    if scene.name in STATE.runs or not STATE.motions:
+        return
     hidden, own = scene.active_ragdoll.source, {o.active_ragdoll.source for o in characters(scene)}
-    if hidden is not None and any(o.name in moved and o not in own for o in hidden.collection.objects):  # what is read
+    if hidden is not None and any(o in moved and o not in own for o in hidden.collection.objects):  # what is read
         show_now(scene)
     elif edited:
         show_now(scene, keep_hand_pose=True)
