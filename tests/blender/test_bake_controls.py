@@ -89,7 +89,7 @@ def _hit(scene, obj, mask, bone: str, **blow) -> dict:
     build.build(obj, scene, mask)
     rigs.set_weights(obj, 0.0)
     hitting.add(obj, bone, 4, **blow)
-    bpy.ops.active_ragdoll.bake(to="CONTROLS")
+    bpy.ops.active_ragdoll.bake()  # controls as well, also where some are far off
     return bake.controls_of(obj)
 
 

@@ -32,7 +32,7 @@ NOTES = {  # on bones of which a report says so, or what it says
     "kept": "Inverse kinematics cannot lead {0} exactly: their limbs are keyed in FK",
     "reversed": "The rig has {0} the other way round: they are turned, not placed",
 }
-ASTRAY = 0.01  # of a character's height: controls that miss the motion by more are left alone, unless asked for
+ASTRAY = 0.01  # of a character's height: controls that miss most bodies by more are left alone, unless asked for
 MOST = 2.0 / 3.0  # a share of the bodies: from there on a rig's controls carry them
 
 
@@ -80,7 +80,7 @@ def bake_frames(obj, scene, first: int | None = None, last: int | None = None, c
     try:
         written, keyed, properties = yield from _carry(obj, recorder, names, choice, carried)
         off = np.array(recorder.off)
-        if carried is not None and choice.to == AUTO and off[..., 1].max() > ASTRAY * carried.height:
+        if carried is not None and choice.to == AUTO and np.median(off[..., 1].max(axis=0)) > ASTRAY * carried.height:
             missed = notes_on(_carried(carried, off, obj.active_ragdoll.height))[0]
             STATE.warn(obj.name, f"{missed}: the bones have the keys")
             carried.remove()

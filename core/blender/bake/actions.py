@@ -108,7 +108,6 @@ def restore(obj: bpy.types.Object, state: AnimationState, action: bpy.types.Acti
         animation.last_slot_identifier = state.last_slot
     for name, own in _KEPT.items():
         setattr(animation, own, getattr(state, name))
-
     for name in filter(None, (state.pushed_track, state.layer_track, state.rest_track)):
         if (track := animation.nla_tracks.get(name)) is not None:
             held = [strip.action for strip in track.strips if name == state.rest_track]
