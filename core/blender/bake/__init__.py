@@ -33,6 +33,7 @@ NOTES = {  # on bones of which a report says so, or what it says
     "reversed": "The rig has {0} the other way round: they are turned, not placed",
 }
 ASTRAY = 0.01  # of a character's height: controls that miss most bodies by more are left alone, unless asked for
+SEAM = 6  # frames
 MOST = 2.0 / 3.0  # a share of the bodies: from there on a rig's controls carry them
 
 
@@ -73,7 +74,7 @@ def bake_frames(obj, scene, first: int | None = None, last: int | None = None, c
     yield from recorder.watch_loop(first, last) if choice.loop else recorder.watch(first, last)
     names = _names(obj, choice.bones)  # what the stack touches is known afterwards
     if choice.frames == ACTIVE:
-        recorder.keep(_acting(obj, scene, recorder))
+        recorder.keep(_joined(recorder, *_acting(obj, scene, recorder)))
     _tell_of_others(obj)
     carried = _carrying(obj, names, choice, recorder.numbers[0])
     as_shown = recorder.poses, recorder.worlds
@@ -206,18 +207,34 @@ def _acting(obj, scene, recorder: Recorder) -> slice:
     near = NEAR * obj.active_ragdoll.height / max(obj.active_ragdoll.built_scale, 1e-12)
     lengths = np.array([obj.data.bones[row].length for row in rows])
     hidden, bind = scene.active_ragdoll.source, armature.bind_joints(obj)[0]
-    off = []
+    off, plains = [], []
     with STATE.occupied():
         for frame, shown in zip(recorder.numbers, recorder.poses, strict=True):
             hidden.frame_set(frame)
             plain = armature.pose_matrices(source.evaluated(obj))
             pulls = _stretched(obj, bind, plain, names)
             off.append(differ(plain[rows], shown[rows], near + pulls, NEARLY_PARALLEL + pulls / lengths))
+            plains.append(plain)
         hidden.frame_set(scene.frame_current)
     if not any(off):
         text = f"The motion of '{obj.name}' is that of its animation in all frames: there is nothing to bake"
         raise RagdollError(text)
-    return slice(off.index(True), len(off) - off[::-1].index(True))
+    return slice(off.index(True), len(off) - off[::-1].index(True)), plains
+
+
+def _joined(recorder: Recorder, frames: slice, plains: list) -> slice:
+    """Some recorded frames, which now begin and end at the animation [f][n, 4, 4] of the frames before and after.
+
+    It may be off there by what bodies cannot follow: that goes within SEAM frames.
+    """
+    names, poses = _names(recorder.obj, ALL), recorder.poses
+    before, after = range(frames.start - 1, frames.stop)[: SEAM + 1], range(frames.start, frames.stop + 1)[-SEAM - 1 :]
+    for way in (before[::-1], after):
+        if 0 <= way[-1] < len(poses):
+            joined = _spread(recorder.obj, names, [plains[way[-1]], *(poses[i] for i in way)], SEAM)[1:-1]
+            for i, pose in zip(way, joined, strict=False):
+                poses[i] = pose
+    return frames
 
 
 def _stretched(obj, bind: np.ndarray, plain: np.ndarray, names: list) -> np.ndarray:
@@ -278,16 +295,22 @@ def _parents(obj, names: list[str]) -> list[int]:
     return [-1 if p is None else names.index(p) for p in parents]
 
 
-def _close(recorder: Recorder, names: list[str], frames: int) -> None:
-    """Let bones go round, relative to each other, and tell which have keys of their own that do not."""
-    obj, poses, parents = recorder.obj, np.array(recorder.poses), _parents(recorder.obj, names)
+def _spread(obj, names: list[str], poses: list, frames: int) -> np.ndarray:
+    """Poses [f, n, 4, 4] in which bones go round, relative to each other; see `closed`."""
+    poses, parents = np.array(poses), _parents(obj, names)
     rows = [obj.data.bones.find(name) for name in names]
     whole = np.concatenate([poses[:, rows], np.tile(np.eye(4), (len(poses), 1, 1, 1))], axis=1)
     local = closed(np.linalg.solve(whole[:, parents], whole[:, :-1]), frames)
     for i in sorted(range(len(rows)), key=lambda i: len(path_to_root(parents, i))):
         whole[:, i] = whole[:, parents[i]] @ local[:, i]
     poses[:, rows] = whole[:, :-1]
-    recorder.poses, ends = list(poses), (recorder.numbers[0], recorder.numbers[-1])
+    return poses
+
+
+def _close(recorder: Recorder, names: list[str], frames: int) -> None:
+    """Let bones go round, relative to each other, and tell which have keys of their own that do not."""
+    obj, ends = recorder.obj, (recorder.numbers[0], recorder.numbers[-1])
+    recorder.poses = list(_spread(obj, names, recorder.poses, frames))
     curves = [c for action, slot, _strip in playing(obj) for c in curves_of(action, slot)]
     apart = [c.data_path for c in curves if not np.isclose(*map(c.evaluate, ends), atol=1e-5)]
     others = {bone for path in apart for bone in rig_graph.bones_in(path) if bone in obj.data.bones}
