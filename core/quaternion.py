@@ -16,11 +16,9 @@ from numpy.typing import ArrayLike
 # Below this the first terms of a power series are exact to the last bit of float64 (the next term is of the
 # sixth order), while a quotient of two vanishing numbers would not be.
 _SERIES_ANGLE = 1e-3
-
 _TINY = np.finfo(float).tiny
 _CONJUGATE = np.array([1.0, -1.0, -1.0, -1.0])
 _BELOW_ONE = np.nextafter(1.0, 0.0)
-
 _FEW = 1500  # numbers up to which the cost of a product is that of calling numpy; measured
 # Component k of a product a * b is the sum over j of a[j] * b[of[k, j]] * sign[k, j].
 _OF = np.array([[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]])

@@ -62,7 +62,6 @@ def make_rigify_human(scene: bpy.types.Scene, metarig: str = "human") -> tuple[b
     for pose_bone in armature.pose.bones:
         pose_bone.rotation_mode = "QUATERNION"
     armature.data.display_type = "STICK"
-
     mesh_object = _make_mesh_object(armature, f"{name} skin", parts(armature.data.bones))
     scene.collection.objects.link(mesh_object)
     _select_only(armature, view_layer)
@@ -120,7 +119,6 @@ def _make_mesh_object(armature: bpy.types.Object, title: str, parts: list[Part])
     for name, colour in MATERIALS:
         mesh.materials.append(make_material(name, colour))
     mesh.update()
-
     obj = bpy.data.objects.new(title, mesh)
     first = 0
     for part in parts:

@@ -65,7 +65,6 @@ def mannequin_parts(bones: bpy.types.ArmatureBones) -> list[Part]:
     head_of = {bone.name: np.array(bone.head_local) for bone in bones}
     tail_of = {bone.name: np.array(bone.tail_local) for bone in bones}
     parts = [_torso()]
-
     neck_from, neck_to = head_of["spine.004"], tail_of["spine.005"]
     neck = _limb(
         neck_from - (0, 0, 0.03),
@@ -77,7 +76,6 @@ def mannequin_parts(bones: bpy.types.ArmatureBones) -> list[Part]:
     share = np.clip((neck.vertices[:, 2] - head_of["spine.005"][2]) / 0.06 + 0.5, 0.0, 1.0)
     neck.weights = {"spine.004": 1.0 - share, "spine.005": share}
     parts += [neck, *_head(tail_of["spine.006"])]
-
     for side in SIDES:
         parts += _arm(side, head_of, tail_of)
         parts += _leg(side, head_of, tail_of)

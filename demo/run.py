@@ -64,7 +64,6 @@ def run(options: argparse.Namespace) -> None:
     if options.input:
         hit = _drop_ball(scene, armature)
     _loosen(armature, scene, hit)
-
     meter = measure.Meter(scene)
     recorded, errors = {}, {}
     began = time.perf_counter()
@@ -78,7 +77,6 @@ def run(options: argparse.Namespace) -> None:
     deviation = bake.deviation(armature, scene, recorded)
     if not deviation < FARTHEST_BAKE:
         raise DemoError(f"the bake deviates by {deviation:.1e} of the character's height from what was simulated")
-
     strongest = max(errors, key=errors.get)
     report = {
         "blender": bpy.app.version_string,

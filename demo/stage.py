@@ -232,26 +232,22 @@ def _make_ball(
     ball.rotation_mode = "QUATERNION"
     ball.rotation_quaternion = Vector((0.0, 0.0, 1.0)).rotation_difference(up)
     ball.location = pendulum.start_ws
-
     rod_mesh = bpy.data.meshes.new("Ball rod")
     _fill_rod(rod_mesh, 0.012, BALL_RADIUS, pendulum.length)
     steel = make_material("steel", (0.20, 0.21, 0.23))
     rod_mesh.materials.append(steel)
     rod = bpy.data.objects.new("Ball rod", rod_mesh)
     rod.parent = ball
-
     hook_mesh = bpy.data.meshes.new("Hook")
     _fill_sphere(hook_mesh, 0.05)
     hook_mesh.materials.append(steel)
     hook = bpy.data.objects.new("Hook", hook_mesh)
     hook.location = pendulum.hook_ws
-
     joint = bpy.data.objects.new("Ball joint", None)
     joint.location = pendulum.hook_ws
     joint.empty_display_size = 0.1
     for obj in (ball, rod, hook, joint):
         scene.collection.objects.link(obj)
-
     _add_body(scene, hook, "PASSIVE", "SPHERE")
     _add_body(scene, ball, "ACTIVE", "SPHERE")
     ball.rigid_body.mass = mass
@@ -285,14 +281,12 @@ def make_camera(scene: bpy.types.Scene, armature: bpy.types.Object, *, bone: str
     corners = [armature.matrix_world @ end for b in armature.data.bones for end in (b.head_local, b.tail_local)]
     low, high = min(c.z for c in corners), max(c.z for c in corners)
     size = max(high - low, *(max(c[i] for c in corners) - min(c[i] for c in corners) for i in (0, 1)), 1e-3)
-
     focus = bpy.data.objects.new("Camera focus", None)
     focus.location.z = low + 0.50 * (high - low)
     focus.empty_display_size = 0.1 * size
     follow = focus.constraints.new("COPY_LOCATION")
     follow.target, follow.subtarget = armature, bone
     follow.use_z = False
-
     data = bpy.data.cameras.new("Camera")
     data.lens = 50.0
     data.clip_start, data.clip_end = 0.01 * size, 100.0 * size

@@ -92,7 +92,6 @@ def make_walk_cycle(
     missing = [name for name in needed if name not in armature.data.bones]
     if missing:
         raise DemoError(f"{armature.name!r} is not a Rigify human metarig: no bone {missing[0]!r}")
-
     bones = armature.data.bones
     gait = _Gait(
         speed=speed,
@@ -108,7 +107,6 @@ def make_walk_cycle(
     half_way = 0.5 * speed * frame_count / fps
     foot_paths = {side: _foot_path(gait, side) for side in _SIGN}
     hip_height = _hip_height(bones, gait, foot_paths)
-
     rotations: dict[str, list[Quaternion]] = {}
     locations = []
     for frame in frames:
@@ -119,7 +117,6 @@ def make_walk_cycle(
         locations.append(rest.transposed() @ (hips - bones["spine"].head_local))
         for name, quaternion in _basis_rotations(bones, turns).items():
             rotations.setdefault(name, []).append(quaternion)
-
     action = bpy.data.actions.new(f"{armature.name} walk")
     _key_action(armature, action, frames, rotations, {"spine": locations})
     scene.render.fps, scene.render.fps_base = fps, 1.0

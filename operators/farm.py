@@ -47,7 +47,6 @@ def add_commands(commands) -> None:
     sub.add_argument("--chunk", type=COUNT, metavar="N", help="frames that one task renders; all without it")
     add_choice(sub)
     sub.set_defaults(call=write_job, kind="bake", refuse=sub.error)
-
     sub = commands.add_parser("farm-shot", help="a task of such a job: simulate one shot")
     sub.add_argument("file", type=Path, metavar="SHOT.blend")
     sub.add_argument("--output", type=Path, required=True, metavar="OUT.blend")
@@ -55,7 +54,6 @@ def add_commands(commands) -> None:
     sub.add_argument("--cache", action="store_true", help="keep Blender's cache in place of keyframes")
     add_choice(sub)
     sub.set_defaults(call=do_shot)
-
     sub = commands.add_parser("farm-report", help="the last task of such a job: one report of all shots")
     sub.add_argument("folder", type=Path, metavar="DIR")
     sub.add_argument("--report", type=Path, required=True, metavar="OUT.json")

@@ -9,7 +9,6 @@ from ..core.blender.tools import story
 
 MODES = ("Object Mode", "Pose")
 KEY = {"type": "K", "value": "PRESS", "shift": True, "alt": True}  # Blender's own keymaps leave it free
-
 STORY = (
     ("knock_out_here", "GHOST_ENABLED"),
     ("push_here", "FORCE_WIND"),

@@ -22,7 +22,6 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parent
 NO_TESTS_COLLECTED = 5
 JOBS = os.cpu_count() or 1
-
 SLOTS = threading.Semaphore(JOBS)  # of processes at a time, shared by all stages
 # Those that an interrupted run has to take with it: they are in sessions of their own.
 _running: set[subprocess.Popen] = set()

@@ -20,7 +20,6 @@ BEND_NOTICED, BEND_TRUSTED = np.radians(4.0), np.radians(15.0)
 BEND_CONTRADICTS = np.radians(30.0)
 ASIDE = 0.7  # share of a shoulder blade's way that leads to the side, from which on it is no part of the leg's bend
 _TINY = 1e-6  # of the character's size: shorter directions mean nothing
-
 _LIMBS = (*pairwise(roles.ARM), *pairwise(roles.LEG))
 # Roles in which a limb goes on, and the one before.
 _NEXT = {above: (below,) for above, below in _LIMBS} | {roles.HAND: (roles.FINGER,)}
@@ -297,7 +296,6 @@ LINE = 0.01  # joints that stray less from a line, as a share of their extent al
 IMPOSSIBLE = "no body could take the bind pose: limits, shapes and masses that are taken from it mean little"
 AT_EASE = 0.7  # `strain` of a pose that limits, shapes and masses may be taken from
 LIMBS = 4  # so many limbs do not begin, lie and end in one line
-
 _TRUNK = (roles.SPINE, roles.CHEST, roles.NECK)
 _LEG = (roles.THIGH, roles.SHANK)
 _ARM = (roles.UPPER_ARM, roles.FOREARM)

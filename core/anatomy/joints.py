@@ -40,7 +40,6 @@ _CHAIN_OF = dict.fromkeys((roles.PELVIS, roles.SPINE, roles.CHEST), SPINE)
 _CHAIN_OF |= {roles.NECK: NECK, roles.HEAD: NECK, roles.TAIL: TAIL, roles.FINGER: FINGER, roles.THUMB: THUMB}
 _SWINGS = "flexion", "extension", "outward", "inward"
 WIDEST = {TAIL: 60.0, FINGER: 100.0, THUMB: 80.0}  # of one joint where a chain has only few; assumed
-
 _COMMON = {
     TAIL: Range(180, 180, 180, 180, 60, 60),  # assumed: curls up half a turn to any side
     FINGER: Range(270, 30, 20, 20, 10, 10),  # three joints of about 90; sideways in the first one

@@ -21,7 +21,6 @@ GIANT, DWARF = 3.0, 0.5
 STABLE = (0.8, 1.2)  # masses of child to parent, as in Jolt Physics
 CARRIED = 10.0  # times its own mass a body carries steadily, at 480 steps a second and 40 iterations
 LIGHTEST_SHARE = 0.002  # of the total mass: lighter bodies make the solver's mass ratios bad
-
 HEAD, TRUNK, UPPER_ARM, FOREARM, HAND = "HEAD", "TRUNK", "UPPER_ARM", "FOREARM", "HAND"
 THIGH, SHANK, FOOT = "THIGH", "SHANK", "FOOT"
 _SEGMENTS = (HEAD, TRUNK, UPPER_ARM, FOREARM, HAND, THIGH, SHANK, FOOT)
@@ -35,7 +34,6 @@ TABLES = {
     "WINTER": dict(zip(_SEGMENTS, (8.1, 49.7, 2.8, 1.6, 0.6, 10.0, 4.65, 1.45), strict=True)),
 }
 DEFAULT_TABLE = "DE_LEVA_MALE"
-
 _ROLES_OF = {
     TRUNK: (roles.PELVIS, roles.SPINE, roles.CHEST, roles.CLAVICLE),
     HEAD: (roles.NECK, roles.HEAD, roles.JAW, roles.EYE, roles.EAR),
@@ -187,7 +185,6 @@ def _with_totals(changed, masses, parents) -> np.ndarray:
 # what legs push off with, 2.3 times the weight (peak ground reaction of a jump, Linthorne 2001, Analysis of standing
 # vertical jumps using a force platform).
 PUSH_OFF = 2.3  # times the weight
-
 _TABLE = {  # torque [N m] of a man of 70 kg and 1.8 m, and length of the segment moved as a share of the height
     roles.PELVIS: (234.0, 0.0),
     **dict.fromkeys((roles.SPINE, roles.CHEST), (234.0, 0.288)),

@@ -15,7 +15,6 @@ from .stack import LocalPose
 
 ONCE, LOOP, PING_PONG = "ONCE", "LOOP", "PING_PONG"
 NORMALIZED, MARKERS = "NORMALIZED", "MARKERS"
-
 _ON_FRAME = 1e-9  # a time this close to a frame, in frames, is that frame: sums of single steps are not exact
 
 

@@ -29,7 +29,6 @@ KINDS |= dict.fromkeys((UNEVEN_SCALE, UNEVEN_PARENT, REFUSED, ANIMATED_SCALE), E
 KINDS |= dict.fromkeys((JOINT_MOVED, OUTSIDE, BIND_POSE, OVERLAP, FIRST_POSE, MASS_RATIO, TINY), WARNING)
 KINDS |= dict.fromkeys((SUBSTEPS, ITERATIONS, SCALE, TIME_SCALE, GRAVITY_WEIGHT), WARNING)
 KINDS |= dict.fromkeys((DROPS_FRAMES, NO_WAY_UP), INFO)
-
 DEEP = 1e-3  # of the height: shapes that stand less deep in each other are pushed apart unseen
 TINY_SIZE = 0.02  # of the height
 TINY_MASS = 5e-4  # of the total

@@ -24,20 +24,17 @@ from .joints.limits import ellipse_radius, half_axes_of, hinge_axis
 KINDS = 7  # of lines
 BODY, CONNECTION, SEPARATION, SWING, TWIST, SWING_MARK, TWIST_MARK = range(KINDS)
 INSIDE, NEAR, BEYOND = range(3)  # how an angle stands to its limits
-
 NEAR_SHARE = 0.1  # of a bound's own angle: closer to it is near
 NARROW = math.radians(1.0)  # a bound at bind pose, such as a straight knee's, has nothing near it
 BEYOND_MIN = math.radians(0.5)  # a joint that rests against its bound is not beyond it
 APART = 0.003  # of the height: joints that separate by more than that are marked
 GAUGE = (0.03, 0.1)  # of the height: smallest and largest radius of a cone or an arc
-
 COLORS = {BODY: (0.30, 0.75, 1.0, 0.6), CONNECTION: (0.85, 0.85, 0.85, 0.35), SEPARATION: (1.0, 0.1, 0.9, 1.0)}
 LIMIT_COLORS = {INSIDE: (0.35, 0.9, 0.35, 0.45), NEAR: (1.0, 0.7, 0.1, 1.0), BEYOND: (1.0, 0.15, 0.1, 1.0)}
 MARK_COLOR = (1.0, 1.0, 1.0, 1.0)  # of a current angle inside its limits
 DIM = 0.3  # share of the opacity of what is not selected, while something is
 CIRCLE = 24  # segments of a full turn
 BONE = np.array([0.0, 1.0, 0.0])  # the bone's direction in a joint's frame
-
 _X, _Y, _Z = np.eye(3)
 _DIRECTIONS = np.arange(2 * CIRCLE) * (2.0 * math.pi / (2 * CIRCLE))
 

@@ -43,7 +43,6 @@ def main(out: Path) -> None:
     for frame, bone, impulse in PUNCHES:
         effects.add_hit(boxer, scene, bone, frame, impulse, duration=BLOW)
     shot.camera(scene, (-3.5, -3.2, 1.5), (0.1, 0.35, 0.85), lens=44.0)
-
     found, cost = shot.run(scene, lambda: boxer.active_ragdoll.state)
     shown = [frame + late for frame, _bone, _impulse in PUNCHES for late in (1, 5, 10)]
     last = PUNCHES[-1][0]

@@ -29,7 +29,6 @@ def main(out: Path) -> None:
     for name in ("rotation_weight", "translation_weight"):
         shot.key(hero, name, DIPS)
     stage.make_camera(scene, hero)
-
     names = [part.bone for part in hero.active_ragdoll.parts]
     found, cost = shot.run(scene, lambda: (*shot.errors(scene, hero), shot.bodies(hero)[:, 2, 3]))
     angles, places, heights = (np.array([value[i] for value in found.values()]) for i in range(3))

@@ -55,7 +55,6 @@ def main(out: Path) -> None:
     own_run, natural["run"] = natural["run"], max(natural["run"], 1.6 * natural["walk"])
     path = _walk_along(obj, natural)
     ball = _moving_ball(scene, path)
-
     _locomotion(obj, scene, actions, natural, natural["run"] / own_run)
     _lean(obj, scene, leans, path)
     _aim(obj, scene, aims, ball)
@@ -74,7 +73,6 @@ def main(out: Path) -> None:
     figures = _measure(scene, obj, path)
     figures["stack without physics [ms/frame]"] = without_physics
     figures["natural speeds [m/s]"] = {name: round(speed, 3) for name, speed in natural.items()}
-
     (out / "locomotion.json").write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     importing.make_active(obj)
     bpy.ops.wm.save_as_mainfile(filepath=str((out / "locomotion.blend").resolve()), compress=True)

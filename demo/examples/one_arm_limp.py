@@ -26,7 +26,6 @@ def main(out: Path) -> None:
         for name, weight in zip(("rotation_weight", "translation_weight"), pair, strict=True):
             shot.key(hero, name, dict(zip(LIMP, (1.0, weight, weight, 1.0), strict=True)), bone)
     stage.make_camera(scene, hero)
-
     names = [part.bone for part in hero.active_ragdoll.parts]
     limp = [names.index(bone) for bone, pair in loose.items() if max(pair) == 0.0]
     others = [i for i, bone in enumerate(names) if bone not in loose]

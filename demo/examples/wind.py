@@ -45,7 +45,6 @@ def main(out: Path) -> None:
     _field(scene, "VORTEX", right, strength=260.0)
     _field(scene, "WIND", right, strength=1060.0, flow=30.0)
     shot.camera(scene, (0.0, -8.6, 2.2), (0.0, 0.0, 1.3), lens=54.0)
-
     names = [part.bone for part in floating.active_ragdoll.parts]
     pelvis, foot = names.index("spine"), names.index("foot.L")
     found, cost = shot.run(scene, lambda: (shot.bodies(hanging)[foot, :3, 3], shot.bodies(floating)[pelvis]))

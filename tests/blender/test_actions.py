@@ -150,13 +150,11 @@ def test_modifiers_mutes_and_muted_groups_do_not_silence_the_bake():
 
 
 EVERY = range(-5, 90)
+OVER_TRACKS = (("REPLACE", 0.4, "NOTHING"), ("ADD", 1.0, "HOLD_FORWARD"), ("COMBINE", 0.4, "HOLD"))
 
 
 @pytest.mark.parametrize("solo", (False, True))
-@pytest.mark.parametrize(
-    ("blend", "influence", "extrapolation"),
-    (("REPLACE", 0.4, "NOTHING"), ("ADD", 1.0, "HOLD_FORWARD"), ("COMBINE", 0.4, "HOLD")),
-)
+@pytest.mark.parametrize(("blend", "influence", "extrapolation"), OVER_TRACKS)
 def test_bake_over_an_action_on_top_of_tracks(blend, influence, extrapolation, solo):
     obj = animated.rig(["a", "b"], ("QUATERNION", "XYZ"))
     animated.with_tracks(obj, [(1, 80), (1, 60), (10, 70)] if solo else [(1, 80)])

@@ -14,7 +14,6 @@ from active_ragdoll.core.blender.tools.apply_transform import apply_transform
 from active_ragdoll.core.errors import RagdollError
 
 pytestmark = pytest.mark.blender_version
-
 FRAMES = range(1, 11)
 
 

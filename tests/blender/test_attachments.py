@@ -14,8 +14,16 @@ from active_ragdoll.core.blender.tools import viewport
 from holding import HAND, TIP, attach, empty, in_target, key_enabled, tip
 
 pytestmark = pytest.mark.blender_version
-
 NEAR = {1: (0.64, -0.15, 1.42)}
+SENSELESS = (
+    ({"bone": "nothing"}, "no body"),
+    ({"bone": ""}, "no bone"),
+    ({"target": None}, "missing"),
+    ({"target": "itself", "target_bone": HAND}, "itself"),
+    ({"target": "itself"}, "itself"),
+    ({"target": "itself", "target_bone": "gone"}, "gone"),
+    ({"point": (float("nan"), 0.0, 0.0)}, "not a number"),
+)
 
 
 @pytest.mark.parametrize("baked", (False, True))
@@ -121,18 +129,7 @@ def test_two_characters_hold_hands(scene):
     assert not STATE.warnings.get(first.name)
 
 
-@pytest.mark.parametrize(
-    ("values", "said"),
-    (
-        ({"bone": "nothing"}, "no body"),
-        ({"bone": ""}, "no bone"),
-        ({"target": None}, "missing"),
-        ({"target": "itself", "target_bone": HAND}, "itself"),
-        ({"target": "itself"}, "itself"),
-        ({"target": "itself", "target_bone": "gone"}, "gone"),
-        ({"point": (float("nan"), 0.0, 0.0)}, "not a number"),
-    ),
-)
+@pytest.mark.parametrize(("values", "said"), SENSELESS)
 def test_what_makes_no_sense_is_told_and_the_rest_goes_on(scene, values, said):
     obj, target = holding.reaching_human(scene, NEAR, 20)
     item = attach(obj, target, name="Bad")

@@ -11,6 +11,16 @@ from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.errors import RagdollError
 
 pytestmark = pytest.mark.blender_version
+SCALES = (
+    ((-1, 1, 1), ()),
+    ((-1, -1, -1), ()),
+    ((1, -2, 1), ("scale",)),
+    ((1, 1, 1.5), ("non-uniform", "1.5", "Apply Transform")),
+    ((1e-4, 1e-4, 1e-4), ("0.154 mm", "0.0001", "Apply Transform")),
+    ((1e5, 1e5, 1e5), ()),
+    ((0, 0, 0), ("scale",)),
+    ("parent", ("non-uniform", "'Parent'")),
+)
 
 
 def _refused(obj, scene, *words, bones="DEFORM"):
@@ -54,19 +64,7 @@ def test_what_is_no_character_of_the_scene_or_no_bones_of_one(fresh_scene):
     _refused(obj, fresh_scene, "Chain", "selected", bones="SELECTED")
 
 
-@pytest.mark.parametrize(
-    ("scale", "words"),
-    (
-        ((-1, 1, 1), ()),
-        ((-1, -1, -1), ()),
-        ((1, -2, 1), ("scale",)),
-        ((1, 1, 1.5), ("non-uniform", "1.5", "Apply Transform")),
-        ((1e-4, 1e-4, 1e-4), ("0.154 mm", "0.0001", "Apply Transform")),
-        ((1e5, 1e5, 1e5), ()),
-        ((0, 0, 0), ("scale",)),
-        ("parent", ("non-uniform", "'Parent'")),
-    ),
-)
+@pytest.mark.parametrize(("scale", "words"), SCALES)
 def test_scales(fresh_scene, scale, words):
     """Mirrored or huge it works, uneven, tiny or none it is refused by name."""
     obj = rigs.swinging_human(fresh_scene, 1, 20)

@@ -102,6 +102,13 @@ BAD = {
     "keyed below": (lambda obj: rigs.key(obj.pose.bones["DEF-head"], *TURN), "have stay as they are: 'DEF-head'"),
     "keyed switch": (_keyed_switch, "'ik_hand.L' is keyed within the frames: it is held as at frame 1"),
 }
+REFUSED = (
+    ({"destination": "CURRENT", "to": "CONTROLS"}, "has no action to bake into"),
+    ({"frame_start": 3, "frame_end": 3}, "3 to 3 has no frame"),
+    ({"root_motion": "ROOT", "to": "CONTROLS"}, "no bone to carry"),
+    ({"to": "CONTROLS"}, "No bone of 'Layered' controls"),
+    ({"to": "CONTROLS"}, "no room"),
+)
 
 
 @pytest.mark.parametrize("kind", BAD)
@@ -129,16 +136,7 @@ def test_the_rest_is_baked_and_what_is_wrong_is_named(fresh_scene, kind, capfd):
     assert rigs.counts() == things | {"actions": things["actions"] + 1}
 
 
-@pytest.mark.parametrize(
-    "choice, said",
-    (
-        ({"destination": "CURRENT", "to": "CONTROLS"}, "has no action to bake into"),
-        ({"frame_start": 3, "frame_end": 3}, "3 to 3 has no frame"),
-        ({"root_motion": "ROOT", "to": "CONTROLS"}, "no bone to carry"),
-        ({"to": "CONTROLS"}, "No bone of 'Layered' controls"),
-        ({"to": "CONTROLS"}, "no room"),
-    ),
-)
+@pytest.mark.parametrize("choice, said", REFUSED)
 def test_a_refused_bake_leaves_rig_and_animation_as_they_were(fresh_scene, monkeypatch, choice, said):
     if said == "no room":  # after the bones have their keys
         monkeypatch.setattr(bake.actions, "write_properties", Mock(side_effect=RagdollError(said)))

@@ -14,7 +14,6 @@ from active_ragdoll.core.blender.physics import build, remove, source
 from animated import curves
 
 pytestmark = pytest.mark.blender_version
-
 LAST = 24
 ARMS = ("arm.L", "forearm.L")
 

@@ -14,7 +14,6 @@ from animated import curves
 from control_rigs import places
 
 pytestmark = pytest.mark.blender_version
-
 LAST = 10
 ENDS = ("hand.L", "hand.R", "foot.L", "foot.R")
 

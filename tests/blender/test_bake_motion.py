@@ -12,7 +12,6 @@ from control_rigs import places
 from test_bake_controls import _controlled, _deforming
 
 pytestmark = pytest.mark.blender_version
-
 LAST = 12
 WAY = {1: (0.0, 0.0, 0.0), LAST: (1.0, 0.1, 0.5)}
 

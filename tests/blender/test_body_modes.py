@@ -7,7 +7,6 @@ import rigs
 from active_ragdoll.core.blender.runtime import STATE
 
 pytestmark = pytest.mark.blender_version
-
 SWITCH = 24
 ARM = ("arm.L", "forearm.L", "finger.L")
 

@@ -67,17 +67,15 @@ def test_copy_takes_the_chosen_groups_only(human):
 
 
 EVERY_GROUP = ("body", "size", "joint", "limits", "weights")
-
-
-@pytest.mark.parametrize(
-    ("selected", "operator", "options", "text"),
-    (
-        (["arm.L"], "copy_to_selected", {}, r"Only 'arm\.L' is selected: select the bones to copy to"),
-        (["arm.L", "arm.R"], "copy_to_selected", dict.fromkeys(EVERY_GROUP, False), "switch on at least one group"),
-        (["spine"], "mirror_settings", {}, "'spine' lies in the middle"),
-        (["arm.L", "arm.R"], "mirror_settings", {}, "both selected: select one side"),
-    ),
+UNFIT = (
+    (["arm.L"], "copy_to_selected", {}, r"Only 'arm\.L' is selected: select the bones to copy to"),
+    (["arm.L", "arm.R"], "copy_to_selected", dict.fromkeys(EVERY_GROUP, False), "switch on at least one group"),
+    (["spine"], "mirror_settings", {}, "'spine' lies in the middle"),
+    (["arm.L", "arm.R"], "mirror_settings", {}, "both selected: select one side"),
 )
+
+
+@pytest.mark.parametrize(("selected", "operator", "options", "text"), UNFIT)
 def test_what_cannot_be_copied_or_mirrored_is_said(human, selected, operator, options, text):
     own(human, "arm.R").mass = 1.0
     rigs.select(human, *selected)

@@ -9,7 +9,6 @@ from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.runtime import STATE
 
 pytestmark = pytest.mark.blender_version
-
 SPEED = 0.15  # [m/s]
 
 

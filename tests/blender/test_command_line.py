@@ -14,6 +14,22 @@ import third_party
 
 REPO = Path(__file__).resolve().parents[2]
 IS_WHEEL = not bpy.app.binary_path
+WRONG = [
+    ([], "required"),
+    (["dance"], "invalid choice: 'dance'"),
+    (["bake"], "FILE"),
+    (["bake", "x.blend", "--frames", "1"], "--frames"),
+    (["bake", "x.blend", "--frames", "9", "9"], "--frames 9 9: the first must come before the last"),
+    (["bake", "x.blend", "--frames", "1", "99999999999"], "99999999999"),
+    (["bake", "x.blend", "--frames", "-99999999999", "1"], "99999999999"),
+    (["bake", "x.blend", "--frames", "1", "2.5"], "a whole number"),
+    (["bake", "x.blend", "--rotation", "1.5"], "a weight is a number from 0 to 1, not '1.5'"),
+    (["bake", "x.blend", "--translation", "nan"], "not 'nan'"),
+    (["bake", "x.blend", "--bones", "SOME"], "invalid choice: 'SOME'"),
+    (["bake", "x.blend", "--output", "out.fbx"], "'out.fbx' does not end in .blend"),
+    (["bake", "x.blend", "--report", "out.txt"], "'out.txt' does not end in .json"),
+    (["info", "x.blend", "--frames", "1", "2"], "unrecognized arguments"),
+]
 
 
 def data(name: str) -> str:
@@ -37,25 +53,7 @@ def two_armatures(fresh_scene, tmp_path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "required"),
-        (["dance"], "invalid choice: 'dance'"),
-        (["bake"], "FILE"),
-        (["bake", "x.blend", "--frames", "1"], "--frames"),
-        (["bake", "x.blend", "--frames", "9", "9"], "--frames 9 9: the first must come before the last"),
-        (["bake", "x.blend", "--frames", "1", "99999999999"], "99999999999"),
-        (["bake", "x.blend", "--frames", "-99999999999", "1"], "99999999999"),
-        (["bake", "x.blend", "--frames", "1", "2.5"], "a whole number"),
-        (["bake", "x.blend", "--rotation", "1.5"], "a weight is a number from 0 to 1, not '1.5'"),
-        (["bake", "x.blend", "--translation", "nan"], "not 'nan'"),
-        (["bake", "x.blend", "--bones", "SOME"], "invalid choice: 'SOME'"),
-        (["bake", "x.blend", "--output", "out.fbx"], "'out.fbx' does not end in .blend"),
-        (["bake", "x.blend", "--report", "out.txt"], "'out.txt' does not end in .json"),
-        (["info", "x.blend", "--frames", "1", "2"], "unrecognized arguments"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), WRONG)
 def test_wrong_options_are_two(call, arguments, message):
     code, _out, errors = call(*arguments)
     assert code == 2

@@ -11,8 +11,13 @@ from active_ragdoll.core.blender.run import pipeline
 
 LAST = 12
 OLD = b"what stood before"
-
 pytestmark = pytest.mark.blender_version
+SENSELESS = (
+    (("--profile", ""), "Unknown preset ''"),
+    (("--drive", "SPRING", "--frequency", "1000"), "1000"),
+    (("--drive", "SPRING", "--frequency", "nan"), "nan"),
+    (("--drive", "SPRING", "--damping", "4"), "4"),
+)
 
 
 def _saved(path):
@@ -90,15 +95,7 @@ def test_a_report_that_cannot_be_written_costs_nothing(call, file, tmp_path):
     assert not _left_over(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    (
-        (("--profile", ""), "Unknown preset ''"),
-        (("--drive", "SPRING", "--frequency", "1000"), "1000"),
-        (("--drive", "SPRING", "--frequency", "nan"), "nan"),
-        (("--drive", "SPRING", "--damping", "4"), "4"),
-    ),
-)
+@pytest.mark.parametrize(("options", "message"), SENSELESS)
 def test_options_that_make_no_sense(call, file, options, message):
     code, _out, errors = call("bake", file, *options)
     assert code == 1 and len(errors) == 1 and message in errors[0], errors

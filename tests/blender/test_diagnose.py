@@ -13,7 +13,6 @@ from active_ragdoll.core.ragdoll import diagnosis
 from own_characters import SWEPT, or_own
 
 pytestmark = pytest.mark.blender_version
-
 BENT = (0.5, 0.0, 0.0, 0.8660254)  # of a forearm, beyond its limits
 
 

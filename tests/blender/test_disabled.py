@@ -11,7 +11,6 @@ from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.errors import RagdollError
 
 LAST = 10
-
 pytestmark = pytest.mark.blender_version
 
 

@@ -11,7 +11,6 @@ from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 
 pytestmark = pytest.mark.blender_version
-
 LAST, ASIDE = 14, 5.0
 
 

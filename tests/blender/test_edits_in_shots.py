@@ -8,7 +8,6 @@ import rigs
 from active_ragdoll.core.blender.runtime import STATE
 
 pytestmark = pytest.mark.blender_version
-
 LAST, NOW = 20, 10
 
 

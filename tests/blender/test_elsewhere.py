@@ -11,7 +11,6 @@ import rigs
 from active_ragdoll.core.blender.run import simulate
 
 LAST = 12
-
 pytestmark = pytest.mark.blender_version
 
 

@@ -12,9 +12,14 @@ from demo.character import generate_rigify
 from test_bake_controls import _controlled, _deforming
 
 pytestmark = pytest.mark.blender_version
-
 LAST = 10
 READERS = {".glb": bpy.ops.import_scene.gltf, ".fbx": bpy.ops.import_scene.fbx, ".usdc": bpy.ops.wm.usd_import}
+UNWRITABLE = (
+    ({"to": ".fbx"}, "Say which file"),
+    ({"filepath": "x.gltf"}, "x.gltf: unknown kind"),
+    ({"filepath": "/nowhere/x.glb"}, "/nowhere/x.glb: there is no folder"),
+    ({"filepath": "/proc/x.fbx"}, "/proc/x.fbx: Blender could not write it"),
+)
 
 
 def _simulated(scene, obj, bones):
@@ -132,15 +137,7 @@ def test_files_read_again_have_the_motion_with_meshes_or_without(fresh_scene, tm
         _same(now, before, heads, own)
 
 
-@pytest.mark.parametrize(
-    "choice, said",
-    (
-        ({"to": ".fbx"}, "Say which file"),
-        ({"filepath": "x.gltf"}, "x.gltf: unknown kind"),
-        ({"filepath": "/nowhere/x.glb"}, "/nowhere/x.glb: there is no folder"),
-        ({"filepath": "/proc/x.fbx"}, "/proc/x.fbx: Blender could not write it"),
-    ),
-)
+@pytest.mark.parametrize("choice, said", UNWRITABLE)
 def test_a_file_that_cannot_be_written_is_told_and_nothing_is_left(shot, choice, said):
     things = rigs.counts()
     with pytest.raises(RuntimeError, match=said):

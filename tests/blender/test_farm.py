@@ -13,6 +13,15 @@ from active_ragdoll.core.blender.physics import build
 from active_ragdoll.operators import farm
 
 LAST = 14
+REFUSED = [
+    (["missing.blend"], "missing.blend: there is no such file"),
+    (["rig.fbx"], "rig.fbx: a shot is a .blend file"),
+    (["one.blend", "--project", "elsewhere"], "is not in the project's folder"),
+    (["one.blend", "one.blend"], "two shots of this name"),
+    (["one.blend", "--chunk", "5"], "it needs --render"),
+    (["one.blend", "--chunk", "0", "--render"], "a number of frames is 1 or more"),
+    (["one.blend", "--bake", "--cache"], "not allowed with"),
+]
 
 
 def _shot(path, characters: int = 1, last: int = LAST):
@@ -145,18 +154,7 @@ def test_the_pieces_of_a_render_have_the_frames_of_the_whole(call, tmp_path):
     assert len(pieces) == 3
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["missing.blend"], "missing.blend: there is no such file"),
-        (["rig.fbx"], "rig.fbx: a shot is a .blend file"),
-        (["one.blend", "--project", "elsewhere"], "is not in the project's folder"),
-        (["one.blend", "one.blend"], "two shots of this name"),
-        (["one.blend", "--chunk", "5"], "it needs --render"),
-        (["one.blend", "--chunk", "0", "--render"], "a number of frames is 1 or more"),
-        (["one.blend", "--bake", "--cache"], "not allowed with"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), REFUSED)
 def test_a_job_that_cannot_be_written_is_refused(call, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "one.blend").write_bytes(b"")

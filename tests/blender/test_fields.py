@@ -8,7 +8,6 @@ from active_ragdoll.core.blender.physics import body_objects, build, remove
 from test_shapes import skinned
 
 pytestmark = pytest.mark.blender_version
-
 SHAPES = ("CAPSULE", "BOX", "SPHERE", "CONVEX_HULL", "COMPOUND")
 LAST = 48
 # [m] The last bit of a place some metres away, in one substep, is a speed that lasts.

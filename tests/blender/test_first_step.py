@@ -9,7 +9,6 @@ from active_ragdoll.core.blender.run import handlers
 from active_ragdoll.core.blender.runtime import STATE
 
 pytestmark = pytest.mark.blender_version
-
 STEPS = 9
 
 

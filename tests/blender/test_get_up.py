@@ -20,6 +20,12 @@ from active_ragdoll.core.motion import biped
 from active_ragdoll.core.pose import compose_matrices
 
 OWN = "own mixamo"
+ROOFS = (
+    (OWN, 1.0, 0.2, 30, 41, "no room to stand"),
+    (OWN, 0.6, 0.02, 30, 41, "is right over"),
+    ("own dog", 0.46, 0.2, 30, 41, "is right over"),
+    (OWN, 0.8, 0.2, 90, 130, 'bone "mixamorig:Head" off its way'),
+)
 
 
 def prepared(name, last=230, **settings):
@@ -175,15 +181,7 @@ def test_of_two_who_lie_on_each_other_one_gets_up_after_the_other(name, over):
     assert all(up) and up[0].isdisjoint(up[1]) and "lies on it or gets up there" in str(STATE.warnings)
 
 
-@pytest.mark.parametrize(
-    "name, low, thick, comes, down, told",
-    (
-        (OWN, 1.0, 0.2, 30, 41, "no room to stand"),
-        (OWN, 0.6, 0.02, 30, 41, "is right over"),
-        ("own dog", 0.46, 0.2, 30, 41, "is right over"),
-        (OWN, 0.8, 0.2, 90, 130, 'bone "mixamorig:Head" off its way'),
-    ),
-)
+@pytest.mark.parametrize("name, low, thick, comes, down, told", ROOFS)
 def test_under_a_low_roof_it_stays_down_or_falls_again_until_that_is_gone(name, low, thick, comes, down, told):
     obj, scene, _first = prepared(name, comes + 109, events={9: "LIMP", 40: "RECOVERING"}, rest_time=0.5)
     roof = rigs.box(scene, "Roof", (60, 60, thick), (0, 0, 0), passive=True, kinematic=True)

@@ -22,6 +22,19 @@ CATALOGUE = {
     "{0} and {1}{2} overlap": "{0}-{1}{2}!",
     " and {0} more pairs": "+{0}",
 }
+SAID = [
+    ("Head", "頭"),
+    ("Bone 'Head' of 'A. B' has no body", "「A. B」「Head」、"),
+    ("'Hero': 12 bodies, 11 joints", "'Hero': 11:12"),
+    ("'Hero': Attachment 2: it has no bone; it is left out", "A2?!'Hero'"),
+    ("'Hero': Attachment 2: it has no bone", "'Hero': A2?"),
+    ("Frame 3 is gone", "Frame 3 is gone"),
+    ("Nothing is baked", "Nothing is baked"),
+    ("what nobody translated; Head", "what nobody translated; 頭"),
+    ("a and b.L and 3 more pairs overlap", "a-b.L+3!"),
+    ("a and b.L overlap", "a-b.L!"),
+    ("", ""),
+]
 
 
 @pytest.fixture
@@ -42,22 +55,7 @@ def folder(tmp_path):
     again()
 
 
-@pytest.mark.parametrize(
-    ("english", "other"),
-    [
-        ("Head", "頭"),
-        ("Bone 'Head' of 'A. B' has no body", "「A. B」「Head」、"),
-        ("'Hero': 12 bodies, 11 joints", "'Hero': 11:12"),
-        ("'Hero': Attachment 2: it has no bone; it is left out", "A2?!'Hero'"),
-        ("'Hero': Attachment 2: it has no bone", "'Hero': A2?"),
-        ("Frame 3 is gone", "Frame 3 is gone"),
-        ("Nothing is baked", "Nothing is baked"),
-        ("what nobody translated; Head", "what nobody translated; 頭"),
-        ("a and b.L and 3 more pairs overlap", "a-b.L+3!"),
-        ("a and b.L overlap", "a-b.L!"),
-        ("", ""),
-    ],
-)
+@pytest.mark.parametrize(("english", "other"), SAID)
 def test_what_a_message_names_is_kept(folder, english, other):
     assert languages.in_language(english, "ja_JP") == other
 

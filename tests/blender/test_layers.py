@@ -20,7 +20,6 @@ from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.motion.clip import interpolate
 
 pytestmark = pytest.mark.blender_version
-
 FRAMES = (1, 7, 18)
 
 

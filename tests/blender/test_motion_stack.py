@@ -20,7 +20,6 @@ from active_ragdoll.core.ragdoll.overlay import TARGET
 from active_ragdoll.panels import overlay
 
 pytestmark = pytest.mark.blender_version
-
 TURN = np.radians(30.0)
 
 

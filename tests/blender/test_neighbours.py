@@ -11,7 +11,6 @@ from active_ragdoll.core.blender.physics import build, view_layers, world
 from active_ragdoll.core.blender.runtime import STATE
 
 pytestmark = [pytest.mark.blender_version, pytest.mark.own_process]
-
 LAST = 30
 
 

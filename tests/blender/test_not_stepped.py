@@ -15,7 +15,6 @@ from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.errors import RagdollError
 
 pytestmark = pytest.mark.blender_version
-
 FIRST, LAST = 1, 16
 AT = 6  # the frame at which something comes between
 

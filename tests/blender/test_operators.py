@@ -9,7 +9,6 @@ from active_ragdoll.core.blender.runtime import STATE
 from arms import ARM
 
 pytestmark = pytest.mark.blender_version
-
 OPERATORS = bpy.ops.active_ragdoll
 
 

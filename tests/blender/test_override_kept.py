@@ -15,7 +15,6 @@ from active_ragdoll.core.blender.settings import saved
 from active_ragdoll.core.blender.stack import stack_edits
 
 pytestmark = pytest.mark.blender_version
-
 LAST = 14
 DERIVED = {"name", "rna_type", "run_state", "state"}
 

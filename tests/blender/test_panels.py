@@ -20,7 +20,6 @@ from arms import ARM
 from drawing import Layout, drawn, reached
 
 pytestmark = pytest.mark.blender_version
-
 OPERATORS = bpy.ops.active_ragdoll
 PANELS = {cls.__name__.partition("_PT_")[2]: cls for cls in panels.classes() if issubclass(cls, bpy.types.Panel)}
 TOP = ["main", "act", "simulate", "motion", "setup"]

@@ -17,7 +17,6 @@ from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import effects
 
 pytestmark = [pytest.mark.blender_version, pytest.mark.own_process]
-
 LAST, MIDDLE = 12, 6
 
 

@@ -14,7 +14,6 @@ from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 
 pytestmark = pytest.mark.blender_version
-
 FIRST, LAST = 1, 16
 PIECE = (9, 13)
 

@@ -12,7 +12,6 @@ from active_ragdoll.core.errors import RagdollError
 from hitting import empty
 
 pytestmark = pytest.mark.blender_version
-
 LAST = 24
 
 

@@ -14,7 +14,6 @@ from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.ragdoll import diagnosis
 
 pytestmark = pytest.mark.blender_version
-
 WAYS = {"remove": remove.remove, "rebuild": build.rebuild}
 
 

@@ -14,7 +14,6 @@ from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.errors import RagdollError
 
 pytestmark = [pytest.mark.blender_version, pytest.mark.own_process]
-
 LENGTH = 11
 
 

@@ -26,7 +26,6 @@ const given = Object.fromEntries(JOB_TYPE.settings.filter(s => "default" in s).m
 compileJob({ settings: { ...given, ...SETTINGS }, addTask: task => tasks.push(task) });
 console.log(JSON.stringify(tasks));
 """
-
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 
 

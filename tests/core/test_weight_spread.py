@@ -14,8 +14,6 @@ from core.ragdoll import weight_spread as spread
 HUMAN = anatomies.human()
 COUNT = len(HUMAN.names)
 WEIGHT = st.floats(0.0, 1.0)
-
-
 TREES = forests().flatmap(
     lambda parents: st.tuples(
         st.just(parents),

@@ -170,7 +170,6 @@ def story():
     yield
     region("UI").active_panel_category = "Ragdoll"
     yield "imported"
-
     scene().frame_set(1)
     yield from click("Build")
     yield from undone(lambda: armature() and settings().is_ragdoll, "built")
@@ -179,14 +178,12 @@ def story():
         yield from enter(name, "0")
         yield from undone(lambda field=field: getattr(settings(), field) == 0.0, f"{name} 0")
     yield "weights typed"
-
     yield from press("SPACE")
     yield from until(lambda: scene().frame_current > 5, "plays")
     assert settings().run_state == "LIVE", settings().run_state
     yield from press("SPACE")
     assert not window().screen.is_animation_playing
     yield "played"
-
     scene().frame_set(10)
     bone = next(bone for bone in armature().pose.bones if "forearm" in bone.name)
     view, found, name = area().spaces[0].region_3d, region(), bone.name
@@ -199,7 +196,6 @@ def story():
     assert [hit.bone for hit in settings().hits] == [name], f"struck: {settings().hits[0].bone}, not {name}"
     yield from undone(lambda: len(settings().hits) == 1, "knocked out")
     yield "knocked out"
-
     yield from click("Simulate")
     yield from until(lambda: settings().run_state == "CACHED", "simulated")
     scene().frame_set(LAST)
@@ -207,7 +203,6 @@ def story():
     yield from scrub(LAST // 2)
     assert scene().frame_current == LAST // 2 and np.abs(pose() - simulated).max() > 0.01, "the scrub shows nothing"
     yield "simulated and scrubbed"
-
     yield from click("Bake")
     yield from until(lambda: settings().muted, "baked")
     scene().frame_set(LAST)

@@ -165,18 +165,15 @@ def revert(obj) -> None:
     try:
         record = json.loads(settings.bake_record)
         state = actions.AnimationState(**record["animation"])
-        muted = [(bone, constraint) for bone, constraint in record.get("muted", ())]  # by version 0.1.0
+        muted = [[bone, constraint] for bone, constraint in record.get("muted", ())]  # by version 0.1.0
     except (ValueError, TypeError, KeyError):
         state, muted = actions.save(obj), []
         text = f"What the bake of '{obj.name}' had noted is damaged: it has its old action, constraints may be muted"
         STATE.warn(obj.name, text)
     with STATE.writing():
         actions.restore(obj, state, settings.old_action, settings.baked_action)
-        for bone_name, constraint_name in muted:
-            bone = obj.pose.bones.get(bone_name)
-            constraint = bone.constraints.get(constraint_name) if bone else None
-            if constraint is not None:
-                constraint.mute = False
+        for constraint in (c for bone in obj.pose.bones for c in bone.constraints if [bone.name, c.name] in muted):
+            constraint.mute = False
         _mute_own(obj, False)
         settings.muted = False
         for name in ("bake_record", "old_action", "baked_action"):
@@ -225,14 +222,15 @@ def _acting(obj, scene, recorder: Recorder) -> slice:
 def _joined(recorder: Recorder, frames: slice, plains: list) -> slice:
     """Some recorded frames, which now begin and end at the animation [f][n, 4, 4] of the frames before and after.
 
-    It may be off there by what bodies cannot follow: that goes within SEAM frames.
+    It may be off there by what bodies cannot follow: that goes within SEAM frames, or in half of them all.
     """
     names, poses = _names(recorder.obj, ALL), recorder.poses
-    before, after = range(frames.start - 1, frames.stop)[: SEAM + 1], range(frames.start, frames.stop + 1)[-SEAM - 1 :]
-    for way in (before[::-1], after):
-        if 0 <= way[-1] < len(poses):
-            joined = _spread(recorder.obj, names, [plains[way[-1]], *(poses[i] for i in way)], SEAM)[1:-1]
-            for i, pose in zip(way, joined, strict=False):
+    length = min(SEAM, (frames.stop - frames.start + 1) // 2)
+    for edge, inwards in ((frames.start - 1, 1), (frames.stop, -1)):
+        if 0 <= edge < len(poses):
+            way = [edge + i * inwards for i in range(length, -1, -1)]
+            joined = _spread(recorder.obj, names, [plains[edge], *(poses[i] for i in way)], length)
+            for i, pose in zip(way[:-1], joined[1:-1], strict=True):
                 poses[i] = pose
     return frames
 
@@ -365,6 +363,7 @@ def _write(obj, recorder, names: list, keyed: list, choice: Choice, carried, pro
             location=settings.key_tolerance * 1e-3 * settings.height / max(settings.built_scale, 1e-12),
         )
     more |= {"tolerance": tolerance, "destination": choice.destination, "below": recorder.below(keyed)}
+    more["goes_on"] = choice.frames == ACTIVE
     with STATE.writing():
         action, old, state = actions.bake(obj, poses, f"{obj.name} Ragdoll Bake", properties=properties, **more)
         settings.old_action, settings.baked_action = old, action

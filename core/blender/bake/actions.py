@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from ...errors import RagdollError
 from ..rig import action_channels
-from .action_keys import KeyWriter, Outside, Poses, Tolerance, write_poses, write_properties
+from .action_keys import KeyWriter, Outside, Poses, write_poses, write_properties
 
 # A strip that stands for an endless action; powers of two keep whole frames exact in single precision.
 ENDLESS = 2.0**15
@@ -169,7 +169,7 @@ def repeated(obj: bpy.types.Object, first: int, last: int, times: int):
 
 # ---- the bake -------------------------------------------------------------------------------------------------------
 def bake(
-    obj, poses: Poses, name: str, *, tolerance: Tolerance | None = None, destination=NEW, below=None, properties=None
+    obj, poses: Poses, name: str, *, tolerance=None, destination=NEW, below=None, properties=None, goes_on=False
 ) -> tuple[bpy.types.Action, bpy.types.Action | None, AnimationState]:
     """Make an action that plays the poses, and play it on the character.
 
@@ -183,6 +183,7 @@ def bake(
         destination: NEW, CURRENT or LAYER, see above.
         below: of a layer that is combined with the animation below it, that animation's channels; see `write_poses`.
         properties: keyed beside the bones, see `write_properties`.
+        goes_on: the animation is kept on both sides, also where it has no keys any more.
     """
     missing = next((bone for bone in poses.bones if bone not in obj.pose.bones), None)
     if missing is not None:
@@ -200,11 +201,11 @@ def bake(
     else:
         baked, slot = action_channels.new_action_for(obj, name)
     try:
-        goes_on = destination != LAYER and existing.is_copied
-        if goes_on:
+        is_copy = destination != LAYER and existing.is_copied
+        if is_copy:
             _remove_inactive_rotations(obj, poses.bones, action_channels.channels_of(baked, slot), existing.paths)
-        outside = existing.outside(poses.frames)
-        writer = KeyWriter(action_channels.channels_of(baked, slot, ensure=True), outside if goes_on else Outside())
+        outside = existing.outside(poses.frames, goes_on)
+        writer = KeyWriter(action_channels.channels_of(baked, slot, ensure=True), outside if is_copy else Outside())
         written = write_poses(writer, obj, poses, existing.paths, tolerance, below)
         under = None if below is None else existing.keyed
         written |= write_properties(writer, obj, poses.frames, properties or {}, under)
@@ -285,14 +286,14 @@ class _Existing:
         copy.name = f"{self.action.name} before Ragdoll Bake"
         return copy
 
-    def outside(self, frames: NDArray) -> Outside:
-        """On which sides of the frames this animation goes on."""
+    def outside(self, frames: NDArray, always: bool) -> Outside:
+        """On which sides of the frames this animation goes on, or is held."""
         curves = action_channels.curves_of(self.action, self.slot)
         spans = [*self.strips, *(c.range() for c in curves if len(c.keyframe_points) or len(c.sampled_points))]
         if not spans:
             return Outside()
         first, last = min(span[0] for span in spans), max(span[1] for span in spans)
-        return Outside(first < frames[0], last > frames[-1], first, last)
+        return Outside(always or first < frames[0], always or last > frames[-1], first, last)
 
 
 def _remove_inactive_rotations(obj, bones: Sequence[str], channels, animated: set[str]) -> None:
@@ -338,10 +339,7 @@ def _lay_over(obj, baked: bpy.types.Action, slot, existing: _Existing, blend: st
 
 
 def _hold_rest(obj, name: str, rest: dict) -> str:
-    """Let a strip hold values {path: channels} outside of the baked frames, where Blender keeps what it wrote last.
-
-    Returns the name of its track.
-    """
+    """Hold values {path: channels} outside of the baked frames, where Blender keeps the last ones; the track's name."""
     action, slot = action_channels.new_action_for(obj, name)
     curves = action_channels.channels_of(action, slot, ensure=True).fcurves
     for path, index, value in ((path, i, value) for path, values in rest.items() for i, value in enumerate(values)):

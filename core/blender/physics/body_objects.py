@@ -23,7 +23,6 @@ from .helpers import helper
 
 SIDES = 8
 MARGIN = 0.005  # of the smallest half extent; a hull is larger than its mesh by this margin
-
 _BOX_CORNERS = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)], dtype=float)
 _BOX_FACES = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
 

@@ -17,7 +17,6 @@ KIND = "active_ragdoll_kind"  # tag of helpers and inner collections: what it is
 BONE = "active_ragdoll_bone"  # tag of helpers of one bone
 NUMBER = "active_ragdoll_number"  # tag of helpers of which a bone has several
 OWNER = "active_ragdoll_of"  # on a body and its pieces: their character
-
 BODY, TARGET, ANCHOR, JOINT, MOTOR, PIECE = "BODY", "TARGET", "ANCHOR", "JOINT", "MOTOR", "PIECE"
 HITTER, ATTACHMENT, HOLDER = "HITTER", "ATTACHMENT", "HOLDER"
 PHYSICS_ARMATURE, TARGET_ARMATURE = "PHYSICS_ARMATURE", "TARGET_ARMATURE"

@@ -11,7 +11,6 @@ from . import view_layers
 from .built import is_ours
 
 IS_42 = bpy.app.version < (4, 3, 0)  # what only that needs is at the end
-
 COLLECTIONS = {"collection": "RigidBodyWorld", "constraints": "RigidBodyConstraints"}  # names of those that are made
 WARM_UP = 3  # frames before the shot: two in bind pose, one in the animation
 

@@ -23,8 +23,6 @@ SETTING, INTERFACE, RECORD, DERIVED = "SETTING", "INTERFACE", "RECORD", "DERIVED
 ACTS = "ACTS"  # group of lists: what the motion stack's steps are made from, and what these play
 RAGDOLL, STACK_RECORD, SHOT, FILE = "RAGDOLL", "STACK_RECORD", "SHOT", "FILE"  # what a record belongs to
 CHOSEN = "CHOSEN"  # records of what a setting points at: they tell what it was, when it is deleted
-
-
 Need = namedtuple("Need", ("update", "build"))  # what an edit entails: the callback, and whether only a build does it
 
 

@@ -113,7 +113,6 @@ def plan(own: Biped, surface, lying, floor, animated, world, *, fps, gravity, ma
         at = next(i for i, key in enumerate(written) if key.name in RESTS)
         written.insert(at + 1, Key("rest", HOLD, written[at].posture))
     rhythm = manner.pace * (1.0 + (0.13 if manner.seed else 0.0) * rng.uniform(-1.0, 1.0, len(written) + 2))
-
     written = [_mirrored(key) if right else key for key in written]
     stands = animated(tempo * float(rhythm @ [*(key.seconds for key in written), 0.65, 0.55]))
     ahead = trunk.forward if own.four else heading(trunk)

@@ -15,7 +15,6 @@ from . import convex
 CAPSULE, BOX, SPHERE, CONVEX_HULL = "CAPSULE", "BOX", "SPHERE", "CONVEX_HULL"
 COMPOUND = "COMPOUND"  # of several convex pieces
 PRIMITIVES = (CAPSULE, BOX, SPHERE)
-
 FEWEST_POINTS = 8  # fewer say nothing about a limb's thickness
 MOST_POINTS = 400  # of a body; more are thinned out evenly, which changes a fit by less than it is exact
 # A hull is chosen where it has at most this share of the best primitive's volume. A hull of few corners is a poor
@@ -23,7 +22,6 @@ MOST_POINTS = 400  # of a body; more are thinned out evenly, which changes a fit
 HULL_WINS = {"BOX": 0.95, "CAPSULE": 0.95, "SPHERE": 0.85}
 ROUND_WINS = 0.97  # a sphere is chosen before a capsule that saves less
 ROUND = 0.15  # cross-sections whose variances differ by less are round: their axes follow the bone
-
 _PEELS = 16
 _RADII = 5
 _ENDS = 7

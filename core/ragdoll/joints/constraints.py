@@ -52,7 +52,6 @@ BULLET_SLACK = 0.005  # share by which Bullet lets a loaded bone go past a limit
 INSIDE_MAX = 0.05  # the limit is nowhere drawn in by more than this
 LATITUDE_MAX = math.radians(88.0)  # beyond it the Euler angles are too close to their singularity to be relied on
 _HALF_AXIS_MIN = 1e-4  # [rad] half axes are no narrower while the cuts are being chosen: it keeps directions defined
-
 Limits = tuple[float, float] | None
 # A wide cone is planned narrower by steps until what Bullet lets through goes beyond by no more than this [rad].
 ALLOWED = np.radians(1.5)

@@ -30,9 +30,7 @@ SETTLING, RECOVERING, BLENDING = "SETTLING", "RECOVERING", "BLENDING"
 STATES = (ANIMATED, ACTIVE, LIMP, SETTLING, RECOVERING, BLENDING)
 # Of two states forced at one moment the one further from the animation holds.
 _STRONGEST = (LIMP, SETTLING, RECOVERING, ACTIVE, BLENDING, ANIMATED)
-
 NEAR = 0.5  # of the distance that knocks out: nearer than that a body is where its animation wants it
-
 MEAN, PELVIS = "MEAN", "PELVIS"
 HEIGHT = 1.8  # [m] of the character whose thresholds the settings state
 SHOCK_TIME = 0.25  # [s] after which hits are forgotten (to a third): so that a long push is no blow
