@@ -12,7 +12,7 @@ PUNCHES = (  # frame, bone, impulse [N s]
     (14, "spine.006", (0.0, 20.0, 0.0)),
     (48, "spine.006", (-34.0, 8.0, 0.0)),
     (86, "spine.006", (24.0, 0.0, 0.0)),
-    (124, "spine.006", (20.0, 70.0, 25.0)),
+    (124, "spine.006", (25.0, 110.0, 30.0)),
 )
 LAST, BLOW = 170, 0.06  # frame, [s]
 GUARD = {  # ways of the bones; of the legs the left one stands in front

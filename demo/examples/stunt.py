@@ -13,7 +13,7 @@ from .. import shot, stage
 
 SIZE = np.array((3.8, 1.7, 1.3))  # of the car [m]
 SPEED, BRAKES = 5.5, 6.0  # [m/s], [m/s^2]
-MEET, LAST = 30, 340  # frames: where the walker is struck
+MEET, LAST = 30, 296  # frames: where the walker is struck
 HURTS = 25.0  # [s]: the arm hangs for the whole shot
 AWAY, CLEARANCE = 0.34, 0.03  # from the middle of the walker when it strikes, and over the floor [m]
 
@@ -32,7 +32,7 @@ def main(out: Path) -> None:
     scene.frame_set(MEET)
     place = np.array(walker.matrix_world @ walker.pose.bones["spine"].head)
     drive(make_car(scene), scene, place)
-    shot.camera(scene, (place[0] + 5.4, place[1] - 6.4, 1.8), (place[0] + 3.0, place[1] - 0.2, 0.75), lens=32.0)
+    shot.camera(scene, (place[0] + 5.4, place[1] - 6.4, 1.8), (place[0] + 3.2, place[1] - 0.2, 0.75), lens=31.0)
     found, cost = shot.run(scene, lambda: (walker.active_ragdoll.state, shot.bodies(walker)[:, :3, 3]))
     began = shot.changes({frame: state for frame, (state, _places) in found.items()})
     middles = np.array([places.mean(axis=0) for _state, places in found.values()])

@@ -130,7 +130,7 @@ def plan(own: Biped, surface, lying, floor, animated, world, *, fps, gravity, ma
             times = np.cumsum([0.0, *(tempo * rhythm * [key.seconds for key in keys[1:]])])
         return Course(own, surface, room, local, keys, times, tempo, manner.held, ranges), keys, shift, way
 
-    times = course(stands)[0].stretched(own.placed(lying)[0]).times
+    times = course(stands)[0].stretched(q.multiply(q.conjugate(turn), own.placed(lying)[0])).times
     frames = int(np.ceil(max(times[-1], SHORTEST * tempo) * fps - 1e-6))
     times = times * (frames / fps / times[-1])
     found, keys, shift, way = course(animated(frames / fps), times)
