@@ -94,7 +94,7 @@ BAD = {
     "locked root": (_lock("hips", "location"), "The controls 'hips' cannot be moved"),
     "two rigs on one mesh": (_second_rig, "'Skin' is deformed by 'Chain' too"),
     "driven": (_drive, "The rotation of 'head' is driven"),
-    "one driven axis": (lambda obj: _drive(obj, 1), ""),
+    "one driven axis": (lambda obj: _drive(obj, 1), "The rotation of 'head' is driven: that stays"),
     "hidden": (_hide, "Hidden controls have keys: show 'Hidden'"),
     "missing": (_missing, "The bone 'head' is gone that 'Copy Transforms' of 'DEF-head' follows"),
     "without w": (_without_w, ""),

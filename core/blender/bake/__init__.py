@@ -27,7 +27,7 @@ NOTES = {  # on bones of which a report says so, or what it says
     "loose": "No control of their own have {0}",
     "locked": "The controls {0} cannot be moved, as where their location is locked: they only turn what they carry",
     "still": "The rotation of {0} is locked: it turns nothing",
-    "driven": "The rotation of {0} is driven: it turns nothing else",
+    "driven": "The rotation of {0} is driven: that stays as it is",
     "hidden": "Hidden controls have keys: show {0}",
     "kept": "Inverse kinematics cannot lead {0} exactly: their limbs are keyed in FK",
     "reversed": "The rig has {0} the other way round: they are turned, not placed",
@@ -386,20 +386,21 @@ def _carried(carried: controls.Controls, off: np.ndarray, height: float) -> dict
         control = carried.control_of.get(body)
         locked = control if carried.parents[body] < 0 and not carried.keyed.get(control, True) else ""
         kinds = {"loose": control is None, "kept": body in carried.kept, "reversed": bool(carried.reversed[body])}
-        kinds |= _barred(carried, name) if control is None else {"hidden": _hidden(carried.all[control])}
+        kinds |= _barred(carried, name, control) | {"hidden": control and _hidden(carried.all[control])}
         result[name] = dict(zip(FIGURES, figures[body]), control=control, locked=locked, **kinds)
     return result
 
 
-def _barred(carried: controls.Controls, name: str) -> dict:
-    """Controls at the head of a bone, on which it hangs, whose rotation is locked ("still") or "driven"; None: none."""
+def _barred(carried: controls.Controls, name: str, control: str | None) -> dict:
+    """A bone's control that is "driven", else those at its head whose rotation is, or locked ("still"); None: none."""
     animation, head = carried.copy.animation_data, carried.all[name].head_local
     paths = [d.data_path for d in animation.drivers if ".rotation_" in d.data_path] if animation else []
     driven = {bone for path in paths for bone in rig_graph.bones_in(path)}
     near = [n for n in carried.leading([name]) if (carried.all[n].head_local - head).length < 1e-3 * carried.height]
     near = [n for n in near if n != name and (n in carried.shaped or not carried.shaped)]
+    near = [control] if control else near
     still = (n for n in near if sum(carried.copy.pose.bones[n].lock_rotation) > 1)  # of one axis it is a hinge
-    return {"still": next(still, None), "driven": next((n for n in near if n in driven), None)}
+    return {"still": None if control else next(still, None), "driven": next((n for n in near if n in driven), None)}
 
 
 def _hidden(bone) -> str | None:
