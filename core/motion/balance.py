@@ -29,12 +29,12 @@ STRETCHED = 0.985  # of a leg is as far as a foot is put from its hip joint
 AHEAD, BACK, OUT, IN, REACH = 0.80, 0.60, 0.65, 0.60, 0.70
 LOST = 0.95  # of the leg: with the capture point so far from the feet no step catches it
 DECIDED, FORESEEN = 0.3, 2.5  # [s] after a push when it is known whether steps will catch it; so far ahead
-SINKS, RISES = 0.42, 0.3  # of gravity: how fast the hip begins to go down, and to stop, for feet that are far apart
+SINKS, RISES = 0.42, 0.25  # of gravity: how fast the hip begins to go down, and to stop, for feet that are far apart
 YIELDS = 0.25  # of a radian of the pendulum: how long a push takes from where it acts to the hip
 LATENCY, STEP, GATHER = 0.10, 0.32, 0.5  # [s] until a push is answered; of steps out of standing: to catch it, after it
 # By how much a gait is hurried; its share after a push from behind; until when, and until it is not any more [s]
 HURRIED, FORWARDS, UNTIL, EASED = 0.5, 0.5, 1.0, 0.33
-LANDS, QUICKEST_GAIT = 0.45, 1.6  # [s] until a foot lands: a slower gait hurries the more, at most so many times
+LANDS, QUICKEST_GAIT = 0.45, 1.5  # [s] until a foot lands: a slower gait hurries the more, at most so many times
 _GAIN, _BEYOND = 0.6, 0.05  # of the pressure behind the capture point; how much further than it a foot lands
 _NEAR, _GATHER, _CALM = 0.02, 0.04, 0.05  # [m] at 1.8 m: no step, feet side by side, at rest
 CATCH, SETTLE = "CATCH", "SETTLE"  # a push; to stand side by side, or at home
@@ -406,7 +406,7 @@ def _goal(body: Body, state: State, stride: Stride, k: int, start: complex, left
     goal = start + complex(clamped(way.real, -BACK * reach, AHEAD * reach), across) * heading
     # No further from the hip than a leg can stand, and not across the other foot.
     usual = stride.places[k] - stride.hips[k] - 1j * side * body.hips * heading
-    low = state.drop[0] + state.drop[1] * left + 0.25 * body.gravity * left**2
+    low = state.drop[0] + state.drop[1] * left + 0.15 * body.gravity * left**2
     most = math.sqrt(max((STRETCHED * body.leg) ** 2 - (stride.tall - low) ** 2, (0.3 * body.leg) ** 2))
     most = max(min(most, REACH * body.leg), abs(usual))
     off = usual + goal - state.hip - 1.2 * state.speed * left

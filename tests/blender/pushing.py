@@ -29,14 +29,14 @@ def is_caught(name: str, way: int, size: float) -> bool:
 
 def pushed(name: str, way: int, moment: int, size: float) -> dict:
     """One push [N s], over a tenth of a second, so many frames after the first."""
-    obj, bone, legs, plain = _made(name)
+    obj, bone, legs, plain = made(name)
     frame, hips = FIRST + moment, [leg[0] for leg in legs]
     tall, across = obj.active_ragdoll.height / 1.8, np.subtract(*plain[frame][hips, :2, 3])
     turn = np.angle(complex(*across)) - 0.5 * np.pi + np.radians(way)
     strength = size * rigs.masses(obj).sum() / 70.0 * np.sqrt(tall) * np.array((np.cos(turn), np.sin(turn), 0.0))
     obj.active_ragdoll.hits.clear()
     effects.add_hit(obj, bpy.context.scene, bone, frame, strength, duration=0.1)
-    poses, states, step = _poses(obj, LAST)
+    poses, states, step = poses_of(obj, LAST)
     figures = {"figure": name, "to": way, "at": frame, "N s": size, "steps": 0, "slide": 0.0, "hip": 0.0}
     figures |= dict.fromkeys(("apart", "own apart"), np.inf) | {"fell after": 0.0, "over": True}
     if len(poses) < LAST:
@@ -70,7 +70,7 @@ def _apart(pose: np.ndarray, legs: list) -> float:
 
 
 @lru_cache(1)
-def _made(name: str) -> tuple:
+def made(name: str) -> tuple:
     """The only character of a file: itself, the bone that is pushed, rows of its legs' bones, its poses unpushed."""
     if name == WALKER:
         scene = rigs.empty_file()
@@ -83,7 +83,7 @@ def _made(name: str) -> tuple:
         if name not in WALKS:
             falling.still(obj)
     prepare(scene, obj, 1, LAST + LONGER)
-    plain, states, step = _poses(obj, LAST + LONGER)
+    plain, states, step = poses_of(obj, LAST + LONGER)
     assert not any(states.values()), "nothing pushes it, and it moves"
     legs, bones = [[step.rig.name(bone) for bone in leg.bones] for leg in step.figure.legs], obj.data.bones
     legs = [[*leg, *([toe.name for toe in bones[leg[-1]].children[:1]] or leg[-1:])] for leg in legs]
@@ -104,7 +104,7 @@ def balance_of(obj, frame: int) -> tuple:
     return next(pair for pair in zip(stack.entries, states, strict=True) if isinstance(pair[0], Balance))
 
 
-def _poses(obj, last: int) -> tuple:
+def poses_of(obj, last: int) -> tuple:
     """Targets and balances by frame, up to a fall, and the step that made them."""
     poses, states = {}, {}
     for frame in range(1, last + 1):

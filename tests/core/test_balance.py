@@ -13,6 +13,7 @@ from core.motion import balance, gait
 from core.motion.balance import Body, Manner, Push, State, Stride
 from core.motion.balanced_pose import Figure
 from core.motion.limbs import LegStabilizer
+from core.pose import affine
 
 MAN = Body(1.8, 0.86, 0.09)
 WAYS = {"ahead": 1, "back": -1, "left": 1j, "right": -1j}
@@ -152,8 +153,7 @@ def test_the_pose_has_hip_and_feet_where_the_state_has_them(seed, scale):
     toes = tuple(rig.index[f"toe.{side}"] for side in "LR")
     figure = Figure(rig, legs, trunk, (), toes)
     turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    world = np.eye(4)
-    world[:3, :3], world[:3, 3] = scale * turn * [1.0, 1.0, abs(scale) / scale], (3.0, 2.0, 1.0)
+    world = affine(scale * turn * [1.0, 1.0, abs(scale) / scale], (3.0, 2.0, 1.0))
     size = abs(scale)
     body = figure.body(size, 1.8 * size, 9.81)
     pose = rig.bind.copy()

@@ -88,10 +88,7 @@ def test_the_way_of_the_fall_chooses_the_posture(way, posture, turn):
     assert int(np.argmax(fall.shares)) == posture and fall.shares[posture] > 0.9
     assert np.isclose(sum(fall.shares), 1.0)
     assert fallen(trunk(1.5 * way, turn=turn), 0.4, reflexes=False).shares[RELAX] == 1.0
-
-
-def test_who_looks_at_the_floor_already_still_falls_on_his_face():
-    axes = np.array([DOWN, ASIDE])  # face down, the head along -Y
+    axes = np.array([DOWN, ASIDE])  # who looks at the floor already, the head along -Y, still falls on his face
     found = tone.Trunk(np.array((0, -0.5, 0.2)), np.array((0, -1.0, -2.0)), axes, 0.2, 1.8, 9.81 * DOWN)
     assert fallen(found, 0.4).shares[FORTH] > 0.9
 

@@ -255,14 +255,14 @@ def push_at(obj, scene, frame: int, legs) -> tuple[str, Push]:
 def _pull(run, character, legs) -> complex:
     """Acceleration with which the hip follows its masses, which something holds off their place [m/s^2]."""
     rows = character.rows
-    away = run.masses[rows] @ (run.body[rows, :2, 3] - run.wanted[rows, :2, 3]) / character.mass
+    driven = np.maximum(*run.weights())[rows]  # what is driven weakly lags far behind though nothing holds it
+    away = (run.masses[rows] * driven) @ (run.body[rows, :2, 3] - run.wanted[rows, :2, 3]) / character.mass
     size = math.hypot(*away)
     felt = max(size - SLACK * character.height, 0.0)
     if run.frame <= run.first or felt == 0.0:
         return 0j
     factor = run.effect("hits").factor
-    driven = np.maximum(*run.weights())[rows].tolist()
-    borne = [weight for bone, weight in zip(character.bone_names, driven, strict=True) if bone in legs]
+    borne = [weight for bone, weight in zip(character.bone_names, driven.tolist(), strict=True) if bone in legs]
     if min(borne, default=0.0) < 0.1 or (factor is not None and factor[rows].min() < 1.0):
         return 0j
     return complex(*away) * felt / (size * YIELDING**2)
