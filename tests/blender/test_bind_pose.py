@@ -99,8 +99,7 @@ def test_the_ragdoll_is_that_of_the_same_character_with_an_ordinary_rest_pose(na
         assert np.abs(found[4] - same[4]).max() < 1e-3, found[0]
         # The pose taken is one at ease: it differs from the plain one's rest pose by what limbs swing about theirs.
         assert found[3] == pytest.approx(rest[3], abs=np.radians(25.0)), found[0]
-    kinds = [finding.kind for finding in diagnose.diagnose(line.obj, line.scene)]
-    assert diagnosis.BIND_POSE not in kinds
+    assert diagnosis.BIND_POSE not in [finding.kind for finding in diagnose.diagnose(line.obj, line.scene)]
     assert any("taken from the animation" in note for note in build.rebuild(line.obj, line.scene).notes)
 
 

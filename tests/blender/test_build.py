@@ -114,5 +114,4 @@ def test_the_ragdoll_is_the_same_up_to_the_transform(scene, place):
     assert after["limits"] == pytest.approx(before["limits"], abs=1e-4)
     for part in obj.active_ragdoll.parts:
         assert np.allclose(np.array(part.body.scale), 1.0), "bodies are unscaled"
-    wanted = speed * math.sqrt(scale), turn / math.sqrt(scale)
-    assert _sleep_thresholds(obj) == pytest.approx(wanted, rel=1e-4)
+    assert _sleep_thresholds(obj) == pytest.approx((speed * math.sqrt(scale), turn / math.sqrt(scale)), rel=1e-4)

@@ -77,8 +77,7 @@ def test_a_control_rig_is_followed_looks_and_reaches(fresh_scene, name):
             if hand >= 0:
                 stack_edits.add(obj, fresh_scene, "two_bone_ik", "DEF-hand.L").effector = goal
             build.rebuild(obj, fresh_scene)
-        found = rigs.figures(fresh_scene, 1, LAST)
-        assert found["pose_orientation_error_deg"]["mean"] <= 0.15
+        assert rigs.figures(fresh_scene, 1, LAST)["pose_orientation_error_deg"]["mean"] <= 0.15
         shown.append(rigs.pose(obj))
         if not looks:  # although inverse kinematics stretches limbs, which bodies cannot
             with pytest.raises(RuntimeError, match="that of its animation in all frames"):

@@ -75,8 +75,7 @@ def test_a_narrowed_joint_is_found_with_its_frames_and_widened(scene):
     found = report.found[0]
     frames = np.arange(1, 61)
     angle = np.abs(25.0 * np.sin(2.0 * np.pi * (0.8 * (frames - 1) / 24.0 + 0.5)))
-    beyond = angle > 10.0 + math.degrees(diagnose.NOTICED)
-    assert found.frames.tolist() == frames[beyond].tolist()
+    assert found.frames.tolist() == frames[angle > 10.0 + math.degrees(diagnose.NOTICED)].tolist()
     assert np.degrees(found.worst) == pytest.approx(angle.max() - 10.0, abs=0.02)
     assert "thigh.L" in report.text() and str(found.worst_frame) in report.text()
     assert any("thigh.L" in note and "Check Limits" in note for note in build.rebuild(obj, scene).notes)

@@ -117,8 +117,7 @@ def test_the_rest_plays_on(humans, frames):
     rigs.step(scene, (1, 2, 3))
     assert np.abs(found[-1] - found[0]).max() > 0.01
     build.build(last, scene)
-    again = rigs.play(scene, 1, 10, lambda: rigs.pose(last))
-    assert np.array_equal(found, again)
+    assert np.array_equal(found, rigs.play(scene, 1, 10, lambda: rigs.pose(last)))
 
 
 def test_every_pointer_is_found_again_and_it_plays_as_before(fresh_scene):

@@ -54,8 +54,7 @@ def test_every_bone_has_its_role_side_and_place_in_its_chain(found):
     assert anatomy.kind == ALL[name].kind and anatomy.roles.count("GENERIC") == ALL[name].generic
     assert any("generic" in note for note in anatomy.notes) == (ALL[name].generic > 0)
     for role, listed in ALL[name].bones.items():
-        orders = [anatomy.order[names.index(bone)] for bone in listed]
-        assert orders == list(range(len(listed))), role
+        assert [anatomy.order[names.index(bone)] for bone in listed] == list(range(len(listed))), role
 
 
 def test_the_main_bodies_are_as_many_as_listed_and_hang_together(found):

@@ -168,8 +168,7 @@ def test_the_pose_has_hip_and_feet_where_the_state_has_them(seed, scale):
         assert after.heights[k] == pytest.approx(before.heights[k] + feet[k].height, abs=1e-6 * size)
     leaning = figure.posed(body, pose, world, state._replace(lean=(0.2 * before.heading, 0j)))
     places = [motion_rigs.shown(rig, p, rig.index["head"])[:3, 3] for p in (upright, leaning)]
-    moved = world[:3, :3] @ (places[1] - places[0])
-    assert (complex(*moved[:2]) / before.heading / size).real > 0.05
+    assert (complex(*(world[:3, :3] @ (places[1] - places[0]))[:2]) / before.heading / size).real > 0.05
     bent = rig.bind.copy()
     for leg in legs:  # heels come up about the balls of the feet, also of feet that are turned already
         bent.rotations[leg.bones[-1]] = quaternion.multiply(bent.rotations[leg.bones[-1]], (0.98, 0.199, 0.0, 0.0))

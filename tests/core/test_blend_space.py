@@ -188,8 +188,7 @@ def test_aims_are_given_back_at_their_places_and_keep_no_state_without_smoothing
     for place in PLACES:
         pose = aimed(*place)
         assert pose.space == MESH
-        expected = turned(*place).poses.rotations[0]
-        assert quaternion.angle_between(pose.rotations, expected).max() < 1e-12
+        assert quaternion.angle_between(pose.rotations, turned(*place).poses.rotations[0]).max() < 1e-12
     assert not AIM.keeps_state and GAIT.keeps_state
     line = BlendSpace1D(YAW, ["a", "b"], [-90.0, 90.0])
     ends = [turned(-90, 0), turned(90, 0)]

@@ -87,6 +87,5 @@ def test_remedies_bring_what_is_asked_for():
 def test_joined_and_told_apart_bodies_do_not_count():
     row = [Shape(SPHERE, np.array([x, 0.0, 0.0]), np.eye(3), np.full(3, 0.5)) for x in (0.0, 0.6, 1.2, 1.8)]
     assert diagnosis.overlaps(row, [-1, 0, 1, 2]) == []  # each is in the next
-    loose = diagnosis.overlaps(row, [-1, 0, -1, -1])
-    assert [(i, k) for i, k, _depth in loose] == [(1, 2), (2, 3)]
+    assert [(i, k) for i, k, _depth in diagnosis.overlaps(row, [-1, 0, -1, -1])] == [(1, 2), (2, 3)]
     assert diagnosis.overlaps(row, [-1, 0, -1, -1], exempt={(2, 1), (2, 3)}) == []

@@ -53,8 +53,7 @@ def test_the_knees_of_a_spider_bend_in_the_plane_of_their_leg_and_feet_come_in_u
         assert own.limit_max[0] - own.limit_min[0] > np.radians(60.0)
         assert abs(own.rotation[:, 0] @ out) < 0.02 * np.linalg.norm(out), rig.names[bone]
         lever = rig.tails[bone] - rig.heads[bone]
-        moved = _turned(own, 0, 0.5 * own.limit_max[0], lever) - lever
-        assert moved @ out < 0.0, rig.names[bone]
+        assert (_turned(own, 0, 0.5 * own.limit_max[0], lever) - lever) @ out < 0.0, rig.names[bone]
 
 
 def test_the_signs_of_every_human_joint():

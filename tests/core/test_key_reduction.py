@@ -26,8 +26,7 @@ def test_every_sample_is_within_the_tolerance(seed, count, tolerance, walk):
 
 def test_straight_lines_need_two_keys_and_corners_one_more():
     frames = np.arange(1.0, 102.0)
-    line = np.stack([frames * 0.25, -frames], axis=1)[:, None]
-    assert keys_to_keep(frames, line, 1e-9).sum() == 2
+    assert keys_to_keep(frames, np.stack([frames * 0.25, -frames], axis=1)[:, None], 1e-9).sum() == 2
     assert keys_to_keep(np.empty(0), np.empty((0, 3, 2)), 1.0).shape == (0, 3)
     uneven = np.array([0.0, 1.0, 1.5, 8.0, 10.0])
     assert keys_to_keep(uneven, 3.0 * uneven[:, None, None], 1e-9).sum() == 2

@@ -231,8 +231,7 @@ def test_a_stub_does_not_take_the_place_of_a_body():
         Entry({"simulate": False}, "root", "PELVIS", "CENTER", 0),
         Entry({"simulate": True}, "hips", "PELVIS", "CENTER", 1),
     ]
-    found = matched(source, ["pelvis"], anatomy(("PELVIS", "CENTER", 0)))
-    assert found.settings[0]["simulate"] is True
+    assert matched(source, ["pelvis"], anatomy(("PELVIS", "CENTER", 0))).settings[0]["simulate"] is True
 
 
 def test_unknown_bones_are_named():

@@ -85,8 +85,7 @@ def test_the_share_is_covered_and_not_much_more_and_less_never_takes_more_volume
     assert volumes == sorted(volumes)
     points = np.concatenate([blob(seed) for seed in range(6)])  # many are thinned, but all of them count
     assert 0.9 - 1e-9 <= covered(fitting.fit(points, np.eye(3), kind), points) <= 0.94
-    sheet = fitting.fit(blob() * (1.0, 0.0, 1.0), np.eye(3), kind, smallest=0.02)
-    assert sheet.half.min() >= 0.02 - 1e-12
+    assert fitting.fit(blob() * (1.0, 0.0, 1.0), np.eye(3), kind, smallest=0.02).half.min() >= 0.02 - 1e-12
 
 
 @pytest.mark.parametrize("kind", KINDS)
