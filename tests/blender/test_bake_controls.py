@@ -143,6 +143,10 @@ def test_after_a_jump_the_pose_of_the_frame_before_is_no_dead_end(fresh_scene):
         wanted = rig.trial(rig.copy.pose.bones["tail0"], controls.rotation(rng.normal(size=3) * 0.1))
         before = controls._moved(np.tile(np.eye(4), (3, 1, 1)), rng.normal(size=(3, 6)) * ([1.2] * 3 + [0.2] * 3))
         assert rig.solve(1, wanted, before)[1].max() < 1e-3
+    bones, rows = [rig.copy.pose.bones[name] for name in rig.keyed], np.ones((3, 6), dtype=bool)
+    turned = bones[0].matrix_basis = controls.rotation(np.array((2.0, 0.0, 0.0)))
+    rig._settle(bones, wanted[rig.rows], rows & [[False], [True], [True]], rows)
+    np.testing.assert_allclose(bones[0].matrix_basis, turned, atol=1e-6)  # of other ways than those of this stage
     rig.remove()
 
 

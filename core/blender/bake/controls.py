@@ -517,7 +517,8 @@ class Controls:
         basis = np.array([bone.matrix_basis for bone in bones]).reshape(-1, 4, 4)
         poses, error = self._try(bones, basis, wanted)
         if np.linalg.norm(error[rows]) > FAR:
-            starts = (basis, poses, error), (self.begun, *self._try(bones, self.begun, wanted))
+            first = np.where(ways.any(axis=1)[:, None, None], self.begun, basis)
+            starts = (basis, poses, error), (first, *self._try(bones, first, wanted))
             basis, poses, error = min(starts, key=lambda start: np.linalg.norm(start[2][rows]))
         mask, damping, learnt, tweaks = np.outer(rows, ways), DAMPING, 0.0, self.tweaks.ravel()
         for _ in range(STEPS if ways.any() else 0):
