@@ -272,8 +272,7 @@ def _swinging(body: Body, state: State, stride: Stride, seconds: float) -> State
         if settles:  # the weight is taken off such a foot in time
             hip, speed = _sprung((hip, speed), goal, 1.5 / body.time, 1.0, dt)
         elif feet:
-            pressure = bearing(body, feet, own + wanted, heading) - borne
-            hip, speed = swung(body, hip, speed, pressure, dt)
+            hip, speed = swung(body, hip, speed, bearing(body, feet, own + wanted, heading) - borne, dt)
         else:
             hip += speed * dt
         lean = _sprung(lean, 0.35 * away / body.pendulum, 1.3 / body.time, 0.7, dt)

@@ -38,8 +38,7 @@ def in_line(rig: rigs.Rig) -> rigs.Rig:
             own, above = made.pose.bones[bone.name], bone.parent
             known = {}
             if above is not None:
-                rest = made.data.bones[above.name].matrix_local
-                known = {"parent_matrix": above.matrix, "parent_matrix_local": rest}
+                known = {"parent_matrix": above.matrix, "parent_matrix_local": made.data.bones[above.name].matrix_local}
             own.matrix_basis = own.bone.convert_local_to_pose(bone.matrix, own.bone.matrix_local, invert=True, **known)
             own.keyframe_insert("location", frame=frame)
             own.keyframe_insert("rotation_quaternion", frame=frame)

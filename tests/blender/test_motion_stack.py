@@ -208,8 +208,7 @@ def test_the_overlay_draws_targets_forwards_and_cones(data_dir):
     place, _ahead = looking.sight(obj, obj.active_ragdoll.look_at[0])
     red = lines.ends[np.isclose(lines.colors, TARGET).all(axis=1)]
     assert np.array_equal(lines.emphasised, np.isclose(lines.colors, TARGET).all(axis=1))
-    size = looking.size_of(obj)
-    assert np.abs(red[0] - (place, rigs.matrices([target])[0][:3, 3])).max() < 1e-5 * size
+    assert np.abs(red[0] - (place, rigs.matrices([target])[0][:3, 3])).max() < 1e-5 * looking.size_of(obj)
     assert len(red) == len(obj.active_ragdoll.look_at[0].entries)
     context = SimpleNamespace(
         scene=rig.scene, view_layer=bpy.context.view_layer, selected_objects=[obj], object=obj, window_manager=None

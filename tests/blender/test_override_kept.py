@@ -113,8 +113,7 @@ def test_all_settings_and_lists_are_there_after_loading(shot, monkeypatch):
 def test_it_simulates_and_its_cache_and_states_are_there_after_loading(shot):
     path, _before, shown = shot
     scene, obj = opened(path)
-    found = [(rigs.pose(obj), obj.active_ragdoll.state) for _frame in simulate.frames(scene)]
-    again, states = zip(*found, strict=True)
+    again, states = zip(*[(rigs.pose(obj), obj.active_ragdoll.state) for _frame in simulate.frames(scene)], strict=True)
     assert np.abs(np.array(again) - shown).max() < 1e-6
     assert {"LIMP", "RECOVERING"} <= set(states)
     before = stored(obj)

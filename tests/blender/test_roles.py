@@ -49,8 +49,7 @@ def test_every_bone_has_its_role_side_and_place_in_its_chain(found):
     names, _parents = _rows(obj)
     expected = ALL[name].expected()
     assert set(expected) <= set(names), "the table names bones that are not there"
-    got = {n: (r, s) for n, r, s in zip(names, anatomy.roles, anatomy.sides, strict=True) if r in MAIN}
-    assert got == expected
+    assert {n: (r, s) for n, r, s in zip(names, anatomy.roles, anatomy.sides, strict=True) if r in MAIN} == expected
     assert anatomy.kind == ALL[name].kind and anatomy.roles.count("GENERIC") == ALL[name].generic
     assert any("generic" in note for note in anatomy.notes) == (ALL[name].generic > 0)
     for role, listed in ALL[name].bones.items():

@@ -67,8 +67,7 @@ def test_reports_have_the_form_that_the_schema_describes(call, tmp_path, command
     rigs.ragdoll(bpy.context.scene, LAST, weight=0.5)
     bpy.ops.wm.save_as_mainfile(filepath=str(shot))
     output = ["--output", tmp_path / "out" / "shot.blend"] if command != "info" else []
-    first = "farm-shot" if command == "farm-report" else command
-    assert call(first, shot, *output, "--report", report)[0] == 0
+    assert call("farm-shot" if command == "farm-report" else command, shot, *output, "--report", report)[0] == 0
     if command == "farm-report":
         assert call(command, report.parent, "--report", tmp_path / "all.json")[0] == 0
         report = tmp_path / "all.json"

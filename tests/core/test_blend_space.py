@@ -205,6 +205,5 @@ def test_yaw_and_pitch_turn_forward_to_the_target():
         forward, up, left = (quaternion.rotate(turn, v) for v in ([0, -1, 0], [0, 0, 1], [1, 0, 0]))
         yaw, pitch = rng.uniform(-3.1, 3.1), rng.uniform(-1.5, 1.5)
         direction = np.cos(pitch) * (np.cos(yaw) * forward + np.sin(yaw) * left) + np.sin(pitch) * up
-        found = yaw_pitch(direction * rng.uniform(0.01, 100), forward, up)
-        np.testing.assert_allclose(found, (yaw, pitch), atol=1e-9)
+        np.testing.assert_allclose(yaw_pitch(direction * rng.uniform(0.01, 100), forward, up), (yaw, pitch), atol=1e-9)
     assert yaw_pitch([0, 0, 2])[0] == 0 and yaw_pitch([0, 0, 2])[1] == pytest.approx(np.pi / 2)

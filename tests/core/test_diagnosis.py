@@ -59,8 +59,7 @@ def test_texts_have_the_figures_and_the_names():
     assert "'head'" in first_pose.text and "12 deg" in first_pose.text and first_pose.bones == ("head",)
     assert "'spine'" in mass.text and "25 kg" in mass.text and "25 times 'hips'" in mass.text
     assert "120 steps a second" in steps.text and "20" in steps.remedy
-    lengths = [diagnosis.length_text(metres) for metres in (12.345, 0.25, 0.0042)]
-    assert lengths == ["12.3 m", "25 cm", "4.2 mm"]
+    assert [diagnosis.length_text(metres) for metres in (12.345, 0.25, 0.0042)] == ["12.3 m", "25 cm", "4.2 mm"]
     for finding in found:
         assert finding.severity in (diagnosis.ERROR, diagnosis.WARNING, diagnosis.INFO)
         assert json.dumps(finding.arguments) and finding.remedy

@@ -130,8 +130,7 @@ def run_motor(frequency, ratio, seconds, fps, substeps):
     step, place, speed, places, acceleration, mean = 1.0 / (fps * substeps), 1.0, 0.0, [1.0], np.zeros(3), np.zeros(3)
     for _frame in range(round(seconds * fps)):
         seen = mean + acceleration * (0.5 / fps * (1.0 - 1.0 / substeps))
-        error = np.array([-place, 0.0, 0.0])
-        wanted, acceleration = springs.motor(frequency, ratio, error, seen, 1.0 / fps, substeps)
+        wanted, acceleration = springs.motor(frequency, ratio, np.array([-place, 0.0, 0.0]), seen, 1.0 / fps, substeps)
         most = INERTIA * abs(acceleration[0]) * step
         for _substep in range(substeps):
             place, speed = moved(place, speed, step, wanted[0], -most, most)

@@ -352,6 +352,7 @@ RIGS = {
     "human": human,
     "human as set up": lambda: set_up(anatomies.human()),
     "dog as set up": lambda: set_up(anatomies.dog()),
+    "rolled dog as set up": lambda: set_up(anatomies.dog(), 7),
     "squashed human": squashed_human,
 }
 

@@ -73,8 +73,7 @@ def test_dog_stands_on_four_legs_of_toes():
         joints = own.bind_positions[list(leg.bones)]
         length = np.linalg.norm(np.diff(joints, axis=0), axis=1).sum()
         lacking = np.linalg.norm(joints[-1] - moved[leg.bones[0]]) - length
-        miss = np.linalg.norm(planted[leg.foot_bone] - joints[-1])
-        assert miss == pytest.approx(max(lacking, 0), abs=1e-6)
+        assert np.linalg.norm(planted[leg.foot_bone] - joints[-1]) == pytest.approx(max(lacking, 0), abs=1e-6)
 
 
 def test_without_eyes_the_head_is_first_and_without_a_head_it_is_refused():

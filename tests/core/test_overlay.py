@@ -77,8 +77,7 @@ def test_a_body_is_drawn_as_its_outline(eye, seen):
     wires = pair()
     matrices = np.array([moved((1.0, 2.0, 3.0), (0.5, 0.5, -0.5, 0.5)), moved((50.0, 0.0, 0.0))])
     found = wires.lines(matrices, NOTHING, overlay.Show(joints=False, limits=False), matrices[0] @ eye)
-    of_first = np.linalg.norm(found.ends[:, 0] - (1.0, 2.0, 3.0), axis=1) < 1.0
-    assert np.count_nonzero(of_first) == seen
+    assert np.count_nonzero(np.linalg.norm(found.ends[:, 0] - (1.0, 2.0, 3.0), axis=1) < 1.0) == seen
     assert len(wires.lines(matrices, NOTHING, overlay.Show(joints=False, limits=False)).ends) == 24
 
 

@@ -83,8 +83,7 @@ def test_masks_by_role_and_side():
     roles = ["HAND" if "hand" in n else "HEAD" if n == "head" else "SPINE" for n in SKELETON.names]
     sides = ["LEFT" if n.endswith(".L") else "RIGHT" if n.endswith(".R") else "CENTER" for n in SKELETON.names]
     assert mask_from_roles(roles, ["HAND", "HEAD"], sides).sum() == 3
-    left = mask_from_roles(roles, ["HAND"], sides, "LEFT")
-    assert np.flatnonzero(left).tolist() == [SKELETON.index("hand.L")]
+    assert np.flatnonzero(mask_from_roles(roles, ["HAND"], sides, "LEFT")).tolist() == [SKELETON.index("hand.L")]
 
 
 def test_a_wrong_layer_is_named_and_the_rest_goes_on():
@@ -107,8 +106,7 @@ def test_a_wrong_layer_is_named_and_the_rest_goes_on():
     }
     good = Layer("Good", holding(other))
     made = LayerStack([*(layer for layer, _weight in bad.values()), good], {})
-    weights = [*(weight for _layer, weight in bad.values()), 0.5]
-    result, _state = made.apply(RIG, below, LayerInputs(weights), None, 0.0)
+    result, _state = made.apply(RIG, below, LayerInputs([*(weight for _layer, weight in bad.values()), 0.5]), None, 0.0)
     assert_same_bits(result, layered(below, good, weights=[0.5]))
     assert len(made.messages) == len(bad)
     for words, (layer, _weight) in bad.items():
@@ -164,7 +162,6 @@ def test_added_poses_do_not_take_from_each_other():
     expected = reference.copy()
     expected.rotations[3], expected.rotations[5] = left.rotations[3], right.rotations[5]
     assert_close(both, expected, 1e-9)
-    part = blend_poses(SKELETON, reference, [left], [0.25], "l", "ADD")
-    assert_close(part, interpolate(reference, left, 0.25), 1e-9)
+    assert_close(blend_poses(SKELETON, reference, [left], [0.25], "l", "ADD"), interpolate(reference, left, 0.25), 1e-9)
     with pytest.raises(RagdollError, match='pose "smile" must be 0 or more, got nan'):
         blend_poses(SKELETON, reference, [left], [np.nan], ["smile"])

@@ -62,8 +62,7 @@ def test_a_cross_fade_has_no_jump_either(old, new):
 
     for moment, state in ((0.0, old), (1.0, new)):
         for step in (-SMALL, SMALL):
-            velocity = (played(moment + step)[0] - played(moment)[0]) / step
-            assert velocity == pytest.approx(state[1], abs=1e-3)
+            assert (played(moment + step)[0] - played(moment)[0]) / step == pytest.approx(state[1], abs=1e-3)
     assert quaternion.angle_between(played(0.0)[1], old[2]) == pytest.approx(0.0, abs=1e-9)
     assert quaternion.angle_between(played(1.0)[1], motion(*new[:2], *new[2:], 1.0)[1]) == pytest.approx(0.0, abs=1e-9)
 

@@ -336,8 +336,7 @@ def _check_constraints(obj) -> None:
             if name and constraint.target == obj and name not in obj.data.bones:
                 with STATE.writing():
                     constraint.influence = constraint.influence
-                text = f"The bone '{name}' is gone that '{constraint.name}' of '{bone.name}' follows"
-                STATE.warn(obj.name, text)
+                STATE.warn(obj.name, f"The bone '{name}' is gone that '{constraint.name}' of '{bone.name}' follows")
 
 
 def _write(obj, recorder, names: list, keyed: list, choice: Choice, carried, properties: dict) -> None:
@@ -458,6 +457,5 @@ def deviation(obj, scene, recorded: dict) -> float:
         if not first <= frame <= last:
             continue
         scene.frame_set(frame)
-        apart = shown_pose(obj, scene)[rows, :3, 3] - before[rows, :3, 3]
-        worst = max(worst, float(np.abs(apart).max()))
+        worst = max(worst, float(np.abs(shown_pose(obj, scene)[rows, :3, 3] - before[rows, :3, 3]).max()))
     return worst / obj.active_ragdoll.height

@@ -375,8 +375,7 @@ def _find_bind_pose(obj, poses, frames) -> tuple:
     pose, found = BindPose(obj, np.eye(4)), anatomy_of(obj)
     parents = pose.parents
     if not axes.is_impossible(found, parents, pose.heads, pose.tails):
-        note = "the bind pose is taken from the animation, not the rest pose"
-        return found, [] if pose.moved is None else [note]
+        return found, [] if pose.moved is None else ["the bind pose is taken from the animation, not the rest pose"]
     best, least, chosen = None, (True, np.inf), 0
     for row in np.unique(np.linspace(0, len(poses) - 1, min(CANDIDATES, len(poses))).astype(int)):
         local = rigid(poses[row])

@@ -109,8 +109,7 @@ def interrupt(scene) -> None:
 
 def _unused_sources(objects, scene) -> set:
     """The sources of some ragdolls, and those whose character was deleted."""
-    settings = [obj.active_ragdoll for obj in objects]
-    found = {own.source for own in settings if own.target_armature is None} - {None}
+    found = {own.source for own in [obj.active_ragdoll for obj in objects] if own.target_armature is None} - {None}
     found -= {o.active_ragdoll.source for o in armatures(bpy.data.objects) if o not in objects}
     hidden = scene.active_ragdoll.source if scene is not None else None
     copies = armatures(hidden.collection.objects) if hidden is not None else []

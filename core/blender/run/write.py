@@ -143,8 +143,7 @@ def write_gains(run: Run, scene, substeps: int, seconds: float) -> None:
         return
     laws = drives.in_use(run.drive)
     run.gains_dirty = starting and any(law.first_frame_differs for law, _bodies in laws)
-    frame = Frame(seconds, substeps, scene.rigidbody_world.solver_iterations, starting)
-    gains = _gains(run, scene, laws, frame)
+    gains = _gains(run, scene, laws, Frame(seconds, substeps, scene.rigidbody_world.solver_iterations, starting))
     changed = np.any(gains != run.gains, axis=1)
     if not changed.any():
         return

@@ -255,8 +255,7 @@ def joint_velocity(relative, before, target, weight, seconds):
     size = np.linalg.norm(closed, axis=-1, keepdims=True)
     closed *= np.minimum(1.0, FASTEST * seconds / np.maximum(size, 1e-12))
     own = quaternion.multiply(target, quaternion.conjugate(before))
-    whole = quaternion.multiply(own, quaternion.from_rotation_vector(closed))
-    return quaternion.to_rotation_vector(whole) / seconds
+    return quaternion.to_rotation_vector(quaternion.multiply(own, quaternion.from_rotation_vector(closed))) / seconds
 
 
 def joint_torque(weight, inertia, error):
@@ -285,8 +284,7 @@ class Velocity(Law):
         stiffness, gain = servo(side.weight, side.inertia, steps_per_second)
         if side.cap is not None:
             stiffness = capped(stiffness, *side.cap)
-        found = motor(gain, stiffness, side.weight, frame.iterations / steps_per_second)
-        return tuple(each[:, None] for each in found)
+        return tuple(each[:, None] for each in motor(gain, stiffness, side.weight, frame.iterations / steps_per_second))
 
     def joint_command(self, joints: Joints) -> tuple:
         """See `joint_velocity` and `joint_torque`."""

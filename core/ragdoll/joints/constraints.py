@@ -171,8 +171,7 @@ def plan_cone(lower, upper) -> list[ConstraintSpec]:
     radius = np.minimum(latitudes, np.where(usable[:, None], longitudes, math.pi))
     ratio = _excess(radius, inner, thickness)
     ratio /= ratio.min(axis=0)  # where a side is too wide for any cut, no Empty is to blame
-    chosen = _choose_turns(ratio, usable, half_axes, most)
-    return _specs(chosen, asked, target, thickness, cosines, lower[1], upper[1])
+    return _specs(_choose_turns(ratio, usable, half_axes, most), asked, target, thickness, cosines, lower[1], upper[1])
 
 
 def _choose_turns(ratio, usable, half_axes, most: int) -> list[int]:

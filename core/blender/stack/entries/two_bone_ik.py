@@ -75,8 +75,7 @@ class Step(ItemStep):
             return None
         own, places = self.item, {what: getattr(now, f"{what}_location")[:] for what in _ENDS}
         for what in (what for what in _ENDS if self._given[what]):
-            bone = getattr(own, f"{what}_target_bone")
-            places[what] = reader.point(f"{self.name}, {what}", getattr(own, what), bone)
+            places[what] = reader.point(f"{self.name}, {what}", getattr(own, what), getattr(own, f"{what}_target_bone"))
         return Inputs(weight=now.weight, world=reader.world, target=places["effector"], pole=places["pole"])
 
 
