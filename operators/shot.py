@@ -233,7 +233,7 @@ class ACTIVE_RAGDOLL_OT_free_cache(Operator, bpy.types.Operator):
 
 KEYS_ON = (
     (bake.AUTO, "Automatic", "Controls where they carry the bones with bodies, else the bones"),
-    (bake.DEFORM, "Bones", "The bones that move; the rig's own constraints on them are muted"),
+    (bake.DEFORM, "Bones", "The bones that move; in these frames the rig's own constraints do not act on them"),
     (bake.CONTROLS, "Controls", "The controls that carry the bones with bodies, which are found by trying them"),
 )
 CARRIERS = (

@@ -60,6 +60,9 @@ def test_a_control_rig_is_followed_looks_and_reaches(fresh_scene, name):
     layered = animated[-1].replace(".L", ".R")
     row, hand, bent = (obj.data.bones.find(bone) for bone in (head, "DEF-hand.L", layered))
     above = obj.data.bones.find(obj.data.bones[layered].parent.name)
+    prop, carrying = bpy.data.objects["Prop"], obj.data.bones.find(animated[-1])
+    held = np.array(prop.evaluated_get(bpy.context.view_layer.depsgraph).matrix_world)
+    carried = np.linalg.solve(rigs.pose(obj)[carrying], held)
     pieces = [bone for bone in obj.data.bones if bone.parent and bone.name == f"{bone.parent.name}.001"]
     pairs = np.array([(obj.data.bones.find(bone.parent.name), obj.data.bones.find(bone.name)) for bone in pieces]).T
     goal = rigs.empty(fresh_scene, "Goal", location=(0.45, -0.2, 1.35))
@@ -79,6 +82,8 @@ def test_a_control_rig_is_followed_looks_and_reaches(fresh_scene, name):
             build.rebuild(obj, fresh_scene)
         assert rigs.figures(fresh_scene, 1, LAST)["pose_orientation_error_deg"]["mean"] <= 0.15
         shown.append(rigs.pose(obj))
+        held = np.array(prop.evaluated_get(bpy.context.view_layer.depsgraph).matrix_world)
+        np.testing.assert_allclose(np.linalg.solve(shown[-1][carrying], held), carried, atol=1e-5)
         if not looks:  # although inverse kinematics stretches limbs, which bodies cannot
             with pytest.raises(RuntimeError, match="that of its animation in all frames"):
                 bpy.ops.active_ragdoll.bake(frames="ACTIVE")
