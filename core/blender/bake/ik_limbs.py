@@ -41,7 +41,6 @@ class Limb:
     offset: np.ndarray  # that control in that bone's axes at rest [4, 4]
     heel: str | None = None  # it, if that is not the end's, but turned on top of it
     tip: int | None = None  # row of the bone beyond, that the end's control turns then
-    ahead: np.ndarray | None = None  # that control in that bone's axes at rest [4, 4]
     pole: str | None = None  # control of the bend: a place
     swivel: str | None = None  # or a rotation
     axis: np.ndarray | None = None  # of the swivel that turns the limb, as a rotation vector for 1 rad [3]
@@ -198,8 +197,7 @@ class Limbs:
             turned = self.rig.trial(self.rig.copy.pose.bones[limb.end], Matrix.Rotation(0.1, 4, TURN_AXIS))
             for row in (row for row, above in zip(rows, parents) if rows[above] == limb.last and row not in owned):
                 if row not in self.bodies and np.linalg.norm(turns_between(turned, self.rest)[row]) > 0.1 * FULLY:
-                    end = self.rest[self.bones.find(limb.end)]
-                    limb.tip, limb.ahead = row, np.linalg.solve(rigid(self.rest[row]), rigid(end))
+                    limb.tip = row
 
     # ---- poses ----
 
@@ -269,7 +267,8 @@ class Limbs:
         if limb.heel is not None:
             matrix[:3, 3] += goal[:3, 3] - poses[self.bones.find(limb.heel), :3, 3]
             if limb.tip is not None:
-                matrix = self._turned(matrix, rigid(wanted[limb.tip]) @ limb.ahead)
+                ahead = np.linalg.solve(rigid(self.rest[limb.tip]), rigid(self.rest[row]))
+                matrix = self._turned(matrix, rigid(wanted[limb.tip]) @ ahead)
         elif limb.turns:
             matrix = self._turned(matrix, goal)
             matrix[:3, 3] = goal[:3, 3]
