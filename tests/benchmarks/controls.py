@@ -95,7 +95,7 @@ def apart(rig: controls.Controls, shown: list, wanted: list) -> np.ndarray:
     """By how much bodies are off in poses [f, n, 4, 4]: heights, angles of directions, twist [rad] [f, m, 3]."""
     shown, wanted = (np.array(poses)[:, rig.rows] for poses in (shown, wanted))
     off = np.linalg.norm(shown[..., :3, 3] - wanted[..., :3, 3], axis=-1) / rig.height
-    shown, wanted = controls._axes(shown), controls._axes(wanted)
+    shown, wanted = ik_limbs.axes_of(shown), ik_limbs.axes_of(wanted)
     swing = np.arccos(np.clip((shown[..., 1] * wanted[..., 1]).sum(axis=-1), -1.0, 1.0))
     turn = quaternion.from_matrix(shown.swapaxes(-1, -2) @ wanted)
     twist = 2.0 * np.arctan2(turn[..., 2], turn[..., 0])

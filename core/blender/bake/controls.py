@@ -26,15 +26,15 @@ from ...skeleton import path_to_root
 from ..physics import source
 from ..rig import rig_graph
 from ..rig.action_channels import bone_path
-from ..rig.armature import pose_matrices, rigid
-from .ik_limbs import CARRIED, HIDDEN, NEAR, Limbs, has_solver, rotation, turns_between
+from ..rig.armature import pose_matrices
+from .ik_limbs import CARRIED, HIDDEN, NEAR, Limbs, axes_of, has_solver, put, rotation, turns_between
 
 FK, IK, AS_KEYED = "FK", "IK", "AS_KEYED"
 FOLLOWS, STAYS = 0.5, 0.4  # shares of a turn: from there a bone follows, up to there (a share of its twist) it does not
 FULLY = 0.9  # about its two best axes an owner turns its bone by this share
 TURN, HELPS = 0.02, 0.05  # of the trials at rest [rad]; from there on a turn of a further one gives what no other does
 LOOSE = 0.15, 0.3, 0.03  # what errors count about axes that owners do not turn: without tweaks, with them, at last
-FOUND, NEARLY = 0.002, 0.02  # errors of a pose that controls can make, and of one that is on the way there
+FOUND, NEARLY, TOO_FAR = 0.002, 0.02, 0.03  # errors of a pose that controls can make, of one near it; of one place
 DAMPING, LEAST_DAMPING, FARTHEST = 0.1, 0.03, 0.6  # turned in one step [rad]: the responses hold for small turns only
 TURNED_ROUND, LET_GO = 0.1, 0.01  # share of a pivot's distances from tail and head; of what places count then
 BEGINS = 10.0  # what places count where a limb begins: if it is straight, its middle joint is off much further
@@ -91,7 +91,9 @@ class Controls:
             self.leading = partial(rig_graph.leading, rig_graph.sources(self.copy))
             self._prune([*bones, *self._near_ends()])
             self._discover(limbs, frame)
-            self._prune([*bones, *self.keyed, *(self.all[limb.last].name for limb in self.limbs.found)])
+            rig_graph.cut_idle(self.copy, self.evaluated(), self.switches)
+            ends = (self.all[limb.last].name for limb in self.limbs.found)
+            self._prune([*bones, *self.keyed, *ends, *rig_graph.bones_in(" ".join(self.switches))])
             self.held = {}  # {data path: value} of properties beside switches: chains that keep their lengths
             for bone in (self.copy.pose.bones[self.all[row].name] for limb in self.limbs.found for row in limb.chain):
                 if exact and bone.ik_stretch > 0.0:
@@ -142,22 +144,9 @@ class Controls:
         return [b.name for b in self.all if b.use_deform and any((tail - b.head_local).length < most for tail in tails)]
 
     def _prune(self, names) -> None:
-        """Remove what does not lead to bones of some names from the copy: the face of a human is half of its cost."""
-        kept = self.leading(names)
-        for animation in filter(None, (self.copy.animation_data, self.copy.data.animation_data)):
-            for driver in list(animation.drivers):
-                if not kept.keys() >= set(rig_graph.bones_in(driver.data_path)):
-                    animation.drivers.remove(driver)
-        layer = self.scene.view_layers[0]
-        layer.objects.active = self.copy
-        with bpy.context.temp_override(scene=self.scene, view_layer=layer, active_object=self.copy, object=self.copy):
-            bpy.ops.object.mode_set(mode="EDIT")
-            for bone in list(self.copy.data.edit_bones):
-                if bone.name not in kept:
-                    self.copy.data.edit_bones.remove(bone)
-            bpy.ops.object.mode_set(mode="OBJECT")
-        for bone in self.copy.pose.bones:
-            bone.custom_shape = None
+        """Remove what does not lead to bones of some names from the copy."""
+        self.leading = partial(rig_graph.leading, rig_graph.sources(self.copy))
+        rig_graph.prune(self.copy, self.scene, self.leading(names))
         self._there = [self.all.find(bone.name) for bone in self.copy.pose.bones]
 
     def _discover(self, limbs: str, frame: int) -> None:
@@ -237,7 +226,7 @@ class Controls:
 
         In stages, each with a weight of what is loose: tweaks only bend what the others have turned; before that they
         would fold it up. All twist is looked for with them as well, and let go only where that does not find the pose:
-        from what the others found, unless little is missing.
+        from what the others found, unless little is missing; where that is too far off, from the other start as well.
         """
         trunk, owned = self._trunk(), [owner.body for owner in self.owners]
         moved = self._jacobian(self._rest, self.owners).reshape(len(self.rows), 6, len(owned), 6)
@@ -246,7 +235,7 @@ class Controls:
         groups = [(first, trunk), (~first, np.repeat(later[:, None], 6, axis=1))]
         self.units = np.array([[1.0] * 3 + [owner.unit] * 3 for owner in self.owners]).reshape(-1, 6)
         self.tweaks = np.outer(self.units[:, 3] < self.height, [False] * 3 + [True] * 3) & (self.units > 0.0)
-        self.groups = []
+        self.groups, self._own = [], self._gathered(self.owners)
         for owners, bodies in [group for group in groups if group[1].any() or group[0].any()] or groups[:1]:
             ways = owners[:, None] & (self.units > 0.0)
             stages = list(zip((ways & ~self.tweaks, ways, ways), LOOSE, strict=True))
@@ -409,16 +398,19 @@ class Controls:
         So do places of what a rig has the other way round: its control turns it about the end that is not its head.
         """
         self.reversed = np.zeros(len(self.bones), dtype=bool)
-        self._sure, self._loose = np.zeros((len(self.bones), 3, 3)), LOOSE[-1]
+        self._sure, self._loose, self._own = np.zeros((len(self.bones), 3, 3)), LOOSE[-1], None
         for owner in self.owners:
             turns = self._axes_of([owner], self._rest)[0] @ owner.turns[owner.body].transpose(1, 0, 2)
-            to_body = _axes(self._rest[self.rows[owner.body]]).T
+            to_body = axes_of(self._rest[self.rows[owner.body]]).T
             ways, sizes, _ = np.linalg.svd(to_body @ np.hstack(turns))
             ends = self._rest[self.rows[owner.body], :3, 3], self.limbs.tails[self.rows[owner.body]]
             head, tail = (np.linalg.norm(self._rest[owner.row, :3, 3] - end) for end in ends)
             if self.parents[owner.body] >= 0 and tail < TURNED_ROUND * head:
                 self.reversed |= self._paths_to[:, owner.body] > 0.0
             self._sure[owner.body] = ways @ np.diag(sizes > FOLLOWS) @ ways.T
+        # What places count [m, 1]: most where limbs begin whose ends inverse kinematics holds.
+        weights = np.where(np.isin(self.rows, [limb.upper for limb in self.limbs.found]), BEGINS, 1.0)
+        self._placing = np.where(self.reversed | self.bodiless, LET_GO, weights)[:, None] * (PLACE_WEIGHT / self.height)
 
     def _turn(self, names: list) -> None:
         """Turn bones about each of their free axes, if that is not done yet."""
@@ -457,7 +449,7 @@ class Controls:
         by_parent = shifted[self.parents] + np.cross(turned[self.parents], self._from_parents(self._rest))
         axes = self._axes_of([owner], self._rest)[0, kind]
         if kind:
-            own = _axes(self._rest[self.rows]).swapaxes(-1, -2)
+            own = axes_of(self._rest[self.rows]).swapaxes(-1, -2)
             owner.turns[:, :, 1] += (own @ turned[..., None]) * (own @ axes[:, axis])[:, None]
         else:
             owner.turns[:, :, 0, axis] = turned @ axes
@@ -471,7 +463,7 @@ class Controls:
     def _axes_of(self, owners: list, poses: np.ndarray) -> np.ndarray:
         """Axes of controls, and of the bones that carry them [k, 2, 3, 3]."""
         rows = np.array([(owner.row, owner.above) for owner in owners], dtype=int).reshape(-1, 2)
-        return _axes(np.append(poses, [np.eye(4)], axis=0)[rows])
+        return axes_of(np.append(poses, [np.eye(4)], axis=0)[rows])
 
     # ---- poses ----
 
@@ -497,29 +489,43 @@ class Controls:
                 basis = np.array(bone.matrix_basis)
                 basis[:3, : 4 if placed else 3] = matrix[:3, : 4 if placed else 3]
                 bone.matrix_basis = Matrix(basis)
+        owned, poses = bones[: len(self.owners)], self.shown()
+        basis = np.array([bone.matrix_basis for bone in owned]).reshape(-1, 4, 4)
         for i, (stages, rows) in enumerate(self.groups):
-            for j, (ways, self._loose) in enumerate(stages):
-                basis = [bone.matrix_basis.copy() for bone in bones]
-                poses, size = self._settle(bones[: len(self.owners)], wanted[self.rows], ways, rows)
-                if (middle := 0 < j < len(stages) - 1) and size < FOUND:
-                    break
-                if middle and size > NEARLY:
-                    for bone, matrix in zip(bones, basis, strict=True):
-                        bone.matrix_basis = matrix
+            basis, poses = self._nearest(owned, basis, poses, wanted[self.rows], stages, rows)
             if i == 0 and self.limbs.found:
                 poses = self.limbs.solve(poses, wanted)
         turns, places = turns_between(wanted[self.rows], poses[self.rows]), (wanted - poses)[self.rows, :3, 3]
         posed = self.evaluated().pose.bones  # what is driven has its driver's value, whose place the keys take
         return np.array([posed[name].matrix_basis for name in self.keyed]), np.linalg.norm([turns, places], axis=2).T
 
-    def _settle(self, bones: list, wanted: np.ndarray, ways: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, float]:
-        """Bring rows [m, 6] of bodies to wanted ones [m] by ways of owners [k, 6]; the poses then, their error."""
-        basis = np.array([bone.matrix_basis for bone in bones]).reshape(-1, 4, 4)
-        poses, error = self._try(bones, basis, wanted)
+    def _nearest(self, bones: list, basis, poses, wanted: np.ndarray, stages: list, rows: np.ndarray) -> tuple:
+        """The basis and the poses with which rows [m, 6] of bodies are nearest to wanted ones [m], by stages."""
+        found = [(basis, poses, np.inf)]
+        for ways, self._loose in stages[:-1]:
+            found.append(self._settle(bones, *found[-1][:2], wanted, ways, rows))
+        if len(found) == 3 and found[-1][-1] < FOUND:
+            return found[-1][:2]
+        ways, self._loose = stages[-1]
+        best, starts = None, found[:0:-1] if found[-1][-1] < NEARLY else found[1:]
+        for start in starts:  # the other one only if a body is too far off
+            put(bones, start[0])
+            last = self._settle(bones, *start[:2], wanted, ways, rows)
+            best = last if best is None or last[-1] < best[-1] else best
+            if np.abs(self._lack(best[1], wanted) * rows)[:, 3:].max() < TOO_FAR:
+                break
+        if best is not last:
+            put(bones, best[0])
+        return best[:2]
+
+    def _settle(self, bones: list, basis, poses, wanted: np.ndarray, ways: np.ndarray, rows: np.ndarray) -> tuple:
+        """Bring rows [m, 6] of bodies to wanted ones [m] by ways of owners [k, 6]; basis, poses, the error then."""
+        error = self._lack(poses, wanted)
         if np.linalg.norm(error[rows]) > FAR:
-            first = np.where(ways.any(axis=1)[:, None, None], self.begun, basis)
-            starts = (basis, poses, error), (first, *self._try(bones, first, wanted))
+            put(bones, first := np.where(ways.any(axis=1)[:, None, None], self.begun, basis))
+            starts = (basis, poses, error), (first, there := self.shown(), self._lack(there, wanted))
             basis, poses, error = min(starts, key=lambda start: np.linalg.norm(start[2][rows]))
+            put(bones, basis)
         mask, damping, learnt, tweaks = np.outer(rows, ways), DAMPING, 0.0, self.tweaks.ravel()
         for _ in range(STEPS if ways.any() else 0):
             jacobian = (self._jacobian(poses, self.owners) + learnt) * mask
@@ -531,58 +537,58 @@ class Controls:
             if hoped < ENOUGH or size < EXACT:
                 break
             moved = _moved(basis, step.reshape(-1, 6) * self.units)
-            there, left = self._try(bones, moved, wanted)
+            put(bones, moved)
+            there = self.shown()
+            left = self._lack(there, wanted)
             gain = 1.0 - np.linalg.norm(left[rows]) / size
             learnt = learnt + np.outer(promised - left.ravel(), step) / (step @ step)
             if gain > 0.0:
                 basis, poses, error, damping = moved, there, left, max(damping * 0.3, LEAST_DAMPING)
             else:
+                put(bones, basis)
                 damping *= 10.0
             if abs(gain) < ENOUGH and hoped < MUCH and np.abs(step.reshape(-1, 6)[:, :3]).max() < 0.99 * FARTHEST:
                 break
-        for bone, matrix in zip(bones, basis, strict=True):
-            bone.matrix_basis = Matrix(matrix)
-        return poses, float(np.linalg.norm(error[rows]))
+        return basis, poses, float(np.linalg.norm(error[rows]))
 
-    def _try(self, bones, basis: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The evaluated poses [n, 4, 4] for basis matrices, and what they lack: weighted turns and shifts [m, 6]."""
-        for bone, matrix in zip(bones, basis, strict=True):
-            bone.matrix_basis = Matrix(matrix)
-        poses = self.shown()
-        places = (wanted - poses[self.rows])[:, :3, 3] * self._placing()
+    def _lack(self, poses: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        """What bodies lack in poses [n, 4, 4]: weighted turns and shifts [m, 6]."""
+        places = (wanted - poses[self.rows])[:, :3, 3] * self._placing
         turns = self._weights_in(poses) @ turns_between(wanted, poses[self.rows])[..., None]
-        return poses, np.hstack([turns[..., 0], places])
-
-    def _placing(self) -> np.ndarray:
-        """What the places of bodies count [m, 1]: most where limbs begin whose ends inverse kinematics holds."""
-        weights = np.where(np.isin(self.rows, [limb.upper for limb in self.limbs.found]), BEGINS, 1.0)
-        return np.where(self.reversed | self.bodiless, LET_GO, weights)[:, None] * (PLACE_WEIGHT / self.height)
+        return np.hstack([turns[..., 0], places])
 
     def _weights_in(self, poses: np.ndarray) -> np.ndarray:
         """What turns of bodies count about the axes of the armature [m, 3, 3]."""
-        axes = _axes(poses[self.rows])
+        axes = axes_of(poses[self.rows])
         return axes @ (self._sure + self._loose * (np.eye(3) - self._sure)) @ axes.transpose(0, 2, 1)
+
+    def _gathered(self, owners: list) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of owners: what they do to bodies [k, 2, 3, 2 * m * 3]; which are shifted, how that bends [.., m, 3, 3]."""
+        k, m = len(owners), len(self.rows)
+        responses = np.array([(owner.turns, owner.arms) for owner in owners]).reshape(k, 2, m, 3, 2, 3)
+        shifted = np.flatnonzero([owner.unit > 0.0 for owner in owners])
+        return responses.transpose(0, 4, 3, 1, 2, 5).reshape(k, 2, 3, 6 * m), shifted, responses[shifted, 0, :, :, 1]
 
     def _jacobian(self, poses: np.ndarray, owners: list) -> np.ndarray:
         """How the errors [m * 6] of bodies go down with turns and shifts in heights of owners [k * 6]."""
         m, k, axes = len(self.rows), len(owners), self._axes_of(owners, poses)
-        responses = np.array([(owner.turns, owner.arms) for owner in owners]).reshape(k, 2, m, 3, 2, 3)
-        turns, shifts = np.einsum("ktij,krmjtl->rmiktl", axes, responses)
-        bodies = _axes(poses[self.rows])
-        bent = bodies @ responses[:, 0, :, :, 1] @ bodies.swapaxes(-1, -2) @ axes[:, None, 1]
-        turns[:, :, :, 1] = bent.transpose(1, 2, 0, 3)
-        turns, shifts = turns.reshape(m, 3, k, 6), shifts.reshape(m, 3, k, 6)
-        arms = self._from_parents(poses)[..., None, None]
-        shifts = np.tensordot(self._paths_to, shifts + np.cross(turns[self.parents], arms, axis=1), 1)
-        turns = np.einsum("mij,mjkl->mikl", self._weights_in(poses), turns)
-        return np.concatenate([turns, shifts * self._placing()[..., None, None]], axis=1).reshape(m * 6, k * 6)
+        responses, shifted, bends = (owners is self.owners and self._own) or self._gathered(owners)
+        found = (axes @ responses).reshape(k, 2, 3, 2, m, 3).transpose(3, 4, 2, 0, 1, 5).copy()
+        own = axes_of(poses[self.rows])
+        found[0][:, :, shifted, 1] = np.moveaxis(own @ bends @ own.swapaxes(-1, -2) @ axes[shifted, None, 1], 0, 2)
+        turns, shifts = found.reshape(2, m, 3, k * 6)
+        arms = np.cross(np.eye(3), self._from_parents(poses)[:, None])
+        shifts = (self._paths_to @ (shifts - arms @ turns[self.parents]).reshape(m, -1)).reshape(m, 3, k * 6)
+        return np.hstack([self._weights_in(poses) @ turns, shifts * self._placing[..., None]]).reshape(m * 6, k * 6)
 
 
 def _step(jacobian: np.ndarray, error: np.ndarray, damping: float) -> np.ndarray:
     """Turns and shifts in heights of owners [k * 6] by which errors go down, in their own axes and their parents'."""
+    step, free = np.zeros(jacobian.shape[1]), jacobian.any(axis=0)
+    jacobian = jacobian[:, free]
     squares = jacobian.T @ jacobian
     squares[np.diag_indices(len(squares))] += damping**2
-    step = np.linalg.solve(squares, jacobian.T @ error)
+    step[free] = np.linalg.solve(squares, jacobian.T @ error)
     return step * min(1.0, FARTHEST / max(np.abs(step.reshape(-1, 6)[:, :3]).max(), 1e-12))
 
 
@@ -592,8 +598,3 @@ def _moved(basis: np.ndarray, steps: np.ndarray) -> np.ndarray:
     result[..., :3, :3] = basis[..., :3, :3] @ quaternion.to_matrix(quaternion.from_rotation_vector(steps[..., :3]))
     result[..., :3, 3] += steps[..., 3:]
     return result
-
-
-def _axes(matrices: np.ndarray) -> np.ndarray:
-    """The axes of matrices [.., 4, 4] without their scale [.., 3, 3]."""
-    return rigid(matrices)[..., :3, :3]

@@ -307,7 +307,17 @@ def rotation(vector: np.ndarray) -> Matrix:
     return Matrix(quaternion.to_matrix(quaternion.from_rotation_vector(vector))).to_4x4()
 
 
+def put(bones: list, basis: np.ndarray) -> None:
+    """Give bones basis matrices [k, 4, 4]."""
+    for bone, matrix in zip(bones, basis.tolist(), strict=True):
+        bone.matrix_basis = Matrix(matrix)
+
+
+def axes_of(matrices: np.ndarray) -> np.ndarray:
+    """The axes of matrices [.., 4, 4] without their scale [.., 3, 3]."""
+    return rigid(matrices)[..., :3, :3]
+
+
 def turns_between(now: np.ndarray, before: np.ndarray) -> np.ndarray:
     """Rotation vectors [m, 3] from matrices before to those now [m, 4, 4]."""
-    now, before = (quaternion.from_matrix(rigid(each)[..., :3, :3]) for each in (now, before))
-    return quaternion.to_rotation_vector(quaternion.multiply(now, quaternion.conjugate(before)))
+    return quaternion.to_rotation_vector(quaternion.from_matrix(axes_of(now) @ axes_of(before).swapaxes(-1, -2)))

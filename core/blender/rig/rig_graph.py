@@ -4,6 +4,8 @@ import re
 
 import bpy
 
+from .action_channels import curves_of, playing
+
 COPYING = {"COPY_TRANSFORMS", "COPY_ROTATION", "COPY_LOCATION", "ARMATURE"}  # constraints
 
 
@@ -100,6 +102,57 @@ def switched_with(obj, simulated: list) -> list[str]:
         if near & leading(of, [bone.name]).keys() and any(above.name in simulated for above in bone.parent_recursive):
             found.append(bone.name)
     return found
+
+
+def cut_idle(obj, now, fixed) -> None:
+    """Remove constraints that are off or overridden for good, drivers of constraints that never change, and curves.
+
+    They never change where all that they read is fixed (paths of properties) or not animated; `now` is the object as it
+    is evaluated. Curves of bones that no constraint looks at are for the skin alone, and cost a third of an evaluation.
+    """
+    drivers = list(obj.animation_data.drivers) if obj.animation_data else []
+    animated = {curve.data_path for action, slot, _ in playing(obj) for curve in curves_of(action, slot)}
+    animated |= {curve.data_path for curve in drivers}
+    for curve in drivers:
+        driver, (owner, _, name) = curve.driver, curve.data_path.rpartition(".")
+        read = {(variable.type, t.id, t.data_path) for variable in driver.variables for t in variable.targets}
+        paths = (path for *_, path in read if path in fixed or (path.endswith('"]') and path not in animated))
+        still = read and read == {("SINGLE_PROP", obj, path) for path in paths} and "frame" not in driver.expression
+        if still and ".constraints[" in owner:
+            setattr(obj.path_resolve(owner), name, getattr(now.path_resolve(owner), name))
+            animated.discard(curve.data_path)
+            obj.animation_data.drivers.remove(curve)
+    for bone in obj.pose.bones:
+        overridden = False  # by a copy of all transforms
+        for constraint in reversed(list(bone.constraints)):
+            if any(path.startswith(f"{constraint.path_from_id()}.") for path in animated):
+                continue
+            if constraint.mute or constraint.influence == 0.0 or (overridden and constraint.type != "IK"):
+                bone.constraints.remove(constraint)
+            elif constraint.type == "COPY_TRANSFORMS" and constraint.influence == 1.0 and targets(constraint):
+                how = constraint.mix_mode, constraint.owner_space, constraint.target_space
+                overridden |= how == ("REPLACE", "WORLD", "WORLD")
+    aims = set().union(*(targets(constraint) for bone in obj.pose.bones for constraint in bone.constraints))
+    for bone in (bone for bone in obj.data.bones if bone.name not in aims):
+        bone.bbone_segments = 1
+
+
+def prune(obj, scene, kept) -> None:
+    """Remove an armature's bones but some from it, in a scene of its own: the face of a human is half of its cost."""
+    for animation in filter(None, (obj.animation_data, obj.data.animation_data)):
+        for driver in list(animation.drivers):
+            if not kept.keys() >= set(bones_in(driver.data_path)):
+                animation.drivers.remove(driver)
+    layer = scene.view_layers[0]
+    layer.objects.active = obj
+    with bpy.context.temp_override(scene=scene, view_layer=layer, active_object=obj, object=obj):
+        bpy.ops.object.mode_set(mode="EDIT")
+        for bone in list(obj.data.edit_bones):
+            if bone.name not in kept:
+                obj.data.edit_bones.remove(bone)
+        bpy.ops.object.mode_set(mode="OBJECT")
+    for bone in obj.pose.bones:
+        bone.custom_shape = None
 
 
 def _value(obj, path: str):
