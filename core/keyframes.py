@@ -51,8 +51,7 @@ def euler_from_quaternion(quaternions: NDArray, order: str, reference: NDArray |
     half_difference = _hold_where(np.arctan2(d, c), difference_size < 1e-6)
     first = half_sum - half_difference
     middle = 2.0 * np.arctan2(difference_size, sum_size) - np.pi / 2.0
-    third = parity * (half_sum + half_difference)
-    angles = np.stack([first, middle, third], axis=-1)
+    angles = np.stack([first, middle, parity * (half_sum + half_difference)], axis=-1)
     # Both triples' changes have the same sizes, so whether to change over does not depend on which one is in
     # use: the choice is a running parity and needs no loop over the frames.
     before, after = angles[:-1], angles[1:]

@@ -360,8 +360,7 @@ def _add_chains(found, entries, taken, anatomy) -> None:
     for entry in entries:
         key = entry.role, entry.side
         # Where some of a chain's bones have bodies, those say more than a stub beside them.
-        idle = key in simulated and entry.settings.get("simulate") is False
-        if entry.name is not None and not idle:
+        if entry.name is not None and not (key in simulated and entry.settings.get("simulate") is False):
             sources[key][entry.order].append(entry)
     ranks, lengths = _chains(anatomy)
     seen = Counter()  # bones of the same role, side and order: four fingers

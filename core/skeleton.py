@@ -43,8 +43,7 @@ class Skeleton:
         from_level = np.empty(len(order), np.intp)
         from_level[order] = np.arange(len(order))
         parents_level = np.append(from_level, -1)[np.array(found, np.intp)[order]]
-        starts = np.flatnonzero(np.diff(depths(found)[order], prepend=-1)).tolist()
-        levels = tuple(pairwise([*starts, len(order)]))
+        levels = tuple(pairwise([*np.flatnonzero(np.diff(depths(found)[order], prepend=-1)).tolist(), len(order)]))
         level_steps = tuple(
             # Left writable: numpy's `take` copies read-only indices first, which costs a quarter of a pass.
             (slice(*above), slice(*level), parents_level[slice(*level)] - above[0])

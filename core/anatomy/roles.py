@@ -105,8 +105,7 @@ def _trunk(anatomy: Anatomy, parents: np.ndarray, heads) -> list:
     above = of_role(anatomy, NECK) or of_role(anatomy, HEAD, CENTER) or of_role(anatomy, HEAD)
     if heads is None or len(trunk) < 2 or not above:
         return trunk
-    points = np.asarray(heads, dtype=float)[[*trunk, above[0]]]
-    lengths = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    lengths = np.linalg.norm(np.diff(np.asarray(heads, dtype=float)[[*trunk, above[0]]], axis=0), axis=1)
     return [row for i, row in enumerate(trunk) if i == 0 or lengths[i] >= SHORT * lengths.sum()]
 
 

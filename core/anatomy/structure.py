@@ -111,8 +111,7 @@ class Tree:
         start, line = self.heads[self.rows], self.ends[self.rows] - self.heads[self.rows]
         square = np.maximum(np.einsum("ij,ij->i", line, line), 1e-30)
         to = points[:, None] - start
-        share = np.clip(np.einsum("rij,ij->ri", to, line) / square, 0.0, 1.0)
-        gap = to - share[..., None] * line
+        gap = to - np.clip(np.einsum("rij,ij->ri", to, line) / square, 0.0, 1.0)[..., None] * line
         return np.sqrt(np.einsum("rij,rij->ri", gap, gap))
 
     def beside(self, points: np.ndarray) -> np.ndarray:
@@ -199,8 +198,7 @@ def examine(tree: Tree) -> Structure:
             found.roles[found.pelvis] = roles.PELVIS
         for start in starts:  # each leg of a spider or beetle has a knee for every bone but the first and the last two
             chain = limb(tree, start, down=True)
-            knees = [roles.SHANK] * max(len(chain) - 3, 1)
-            _give(tree, found, chain, [roles.THIGH, *knees, roles.FOOT], roles.TOE)
+            _give(tree, found, chain, [roles.THIGH, *([roles.SHANK] * max(len(chain) - 3, 1)), roles.FOOT], roles.TOE)
     if (ahead @ forward if found.facing else -forward[1]) < 0.0:
         found.lateral, found.centre = -found.lateral, -found.centre
     _sides(tree, found, [*legs, *arms])
@@ -351,8 +349,7 @@ def limb(tree: Tree, start: int, down: bool = False) -> list:
 
 def _lengths(tree: Tree, chain: list) -> np.ndarray:
     """Length of each of a chain's bones, to the next one's head and at last to the end."""
-    points = np.concatenate([tree.heads[chain], tree.ends[chain[-1:]]])
-    return np.linalg.norm(np.diff(points, axis=0), axis=1)
+    return np.linalg.norm(np.diff(np.concatenate([tree.heads[chain], tree.ends[chain[-1:]]]), axis=0), axis=1)
 
 
 def _give_legs(tree: Tree, found: Structure, legs: tuple, human: bool) -> None:

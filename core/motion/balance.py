@@ -124,8 +124,7 @@ class State(NamedTuple):
 
     def is_calm(self, body: Body) -> bool:
         """Whether it stands where its feet are."""
-        away = abs(self.capture(body) - self.offset)
-        return away < _CALM * body.size and self.clock > 4.0 * LATENCY * body.time
+        return abs(self.capture(body) - self.offset) < _CALM * body.size and self.clock > 4.0 * LATENCY * body.time
 
     def is_over(self, body: Body) -> bool:
         """Whether nothing of the push is left."""
@@ -329,8 +328,7 @@ def _stepping_out(body: Body, state: State, stride: Stride, manner: Manner) -> S
     if abs(lacks) > 1e-3 * body.size:
         own, turned = CATCH, lacks / stride.heading
         # Aside with the foot of that side, ahead and back with the one that is further behind and bears less.
-        behind = abs(feet[0] - at) > abs(feet[1] - at)
-        first = behind if abs(turned.real) >= abs(turned.imag) else turned.imag > 0.0
+        first = (abs(feet[0] - at) > abs(feet[1] - at)) if abs(turned.real) >= abs(turned.imag) else turned.imag > 0.0
     elif calm and state.home and (max(away) > 0.01 * body.size or abs(state.facing) > 0.01):
         first = away[0] >= away[1]
     elif calm and abs(left - right) > _GATHER * body.size:  # the foot that was left behind

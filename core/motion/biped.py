@@ -162,8 +162,7 @@ class Biped:
         moved = {b for own in ([pelvis, head], spine, neck, *limbs) for b in own if b >= 0}
         for bone in sorted(moved - {pelvis}):
             way = path(bone)
-            stop = next((i for i, b in enumerate(way) if b == pelvis or b in carriers), len(way))
-            moved.update(way[:stop])
+            moved.update(way[: next((i for i, b in enumerate(way) if b == pelvis or b in carriers), len(way))])
         self.rows = np.array(sorted(moved - carriers, key=lambda b: (b != pelvis, len(path(b)), b)))
         index = {bone: i for i, bone in enumerate(self.rows.tolist())} | {-1: -1}
         self.above = np.array([index.get(above[b], 0) if above[b] >= 0 else 0 for b in self.rows])
@@ -361,8 +360,7 @@ class Biped:
             raise RagdollError("one of both walks on four legs, the other one on two")
         found, ways = other.extract(deltas, places), unit(np.diff(places[..., other.limbs[:, :3], :], axis=-2))
         hands = q.multiply(q.conjugate(other._unframe[:, 1]), self._unframe[:, 1])
-        straight = self.four or np.isin(range(4), LEGS)[:, None]
-        turns = np.where(straight, found.turns, q.multiply(found.turns, hands))
+        turns = np.where(self.four or np.isin(range(4), LEGS)[:, None], found.turns, q.multiply(found.turns, hands))
         size = (self.leg + self.sole) / (other.leg + other.sole)
         posture = replace(found, hip=self.hip0 + size * (found.hip - other.hip0), turns=turns)
         lasts = self.firsts(posture) + np.einsum("pl,...lpa->...la", (self.upper, self.lower), ways)

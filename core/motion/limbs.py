@@ -100,8 +100,7 @@ def triangle(upper: float, lower: float, distance: float, forward, side) -> tupl
     # Folded onto the hip both sides are one line, to the side.
     cosine = (upper * upper + held * held - lower * lower) / double if double > 0.0 else 0.0
     cosine = c.clamped(cosine, -1.0, 1.0)
-    sine = sqrt(1.0 - cosine * cosine)
-    return c.along(c.mul(upper * cosine, forward), upper * sine, side), c.mul(held, forward)
+    return c.along(c.mul(upper * cosine, forward), upper * sqrt(1.0 - cosine * cosine), side), c.mul(held, forward)
 
 
 def reach(chain: list, lengths: list, target, bend, tolerance: float, max_iterations: int) -> list:
@@ -224,8 +223,7 @@ def solve(root, joint, end, effector, pole, stretch: tuple | None = None) -> tup
         start, largest = stretch
         ratio = distance / (total if total > 0.0 else 1.0)
         width = largest - start  # a range of no width is a step: nothing before it, all behind it
-        share = c.clamped((ratio - start) / width, 0.0, 1.0) if width > 0.0 else 0.0
-        factor = 1.0 + (largest - 1.0) * share
+        factor = 1.0 + (largest - 1.0) * (c.clamped((ratio - start) / width, 0.0, 1.0) if width > 0.0 else 0.0)
         upper, lower = factor * upper, factor * lower
     knee, foot = triangle(upper, lower, distance, forward, side)
     return c.add(root, knee), c.add(root, foot)
@@ -291,8 +289,7 @@ class TwoBoneIK:
         turns = [c.IDENTITY]  # each bone turns by the smallest angle that its segment needs, which keeps its twist
         for (a, b), (new_a, new_b) in zip(pairwise(old), pairwise(new), strict=True):
             before = c.unit(c.sub(b, a), (0.0, 0.0, 1.0))
-            after = c.unit(c.sub(new_b, new_a), before)
-            turns.append(c.arc(before, after, c.sub(pole, old[0])))
+            turns.append(c.arc(before, c.unit(c.sub(new_b, new_a), before), c.sub(pole, old[0])))
         solved = {}
         for bone, above, turn in zip(self.bones, turns, [*turns[1:], c.IDENTITY], strict=True):
             carrying = c.multiply(above, view.parent_rotation(bone))  # the bone above, or its last piece

@@ -167,6 +167,5 @@ def _check_numbers(pose: LocalPose | AdditivePose, skeleton: Skeleton) -> None:
     arrays = pose.rotations, pose.positions, pose.scales
     # One number that is none, if any of them is.
     if not math.isfinite(sum(float(np.vdot(array, array)) for array in arrays)):
-        finite = np.isfinite(np.concatenate(arrays, axis=-1)).all(axis=-1)
-        name = skeleton.names[int(np.argmin(finite))]
+        name = skeleton.names[int(np.argmin(np.isfinite(np.concatenate(arrays, axis=-1)).all(axis=-1)))]
         raise RagdollError(f'its source gives a value that is not a number on bone "{name}"')

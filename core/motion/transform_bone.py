@@ -48,8 +48,7 @@ class TransformBone:
         that is not a number, a parent of scale 0; names the entry.
         """
         weight = weight_of(inputs.weight, self.name)
-        modes = (self.translation_mode, self.rotation_mode, self.scale_mode)
-        if weight == 0.0 or modes == (IGNORE,) * 3:
+        if weight == 0.0 or (self.translation_mode, self.rotation_mode, self.scale_mode) == (IGNORE,) * 3:
             return pose, None
         names = "translation", "rotation", "scale"
         translation, rotation, scale = (vector_of(getattr(self, name), self.name, name) for name in names)
@@ -76,8 +75,7 @@ class TransformBone:
             if self.scale_mode == ADD:
                 scale = c.times(before, scale)
             else:
-                units = frames[self.scale_space][2]
-                scale = tuple(x * u / a for x, u, a in zip(scale, units, above[2], strict=True))
+                scale = tuple(x * u / a for x, u, a in zip(scale, frames[self.scale_space][2], above[2], strict=True))
             result.scales[bone] = c.lerp(before, scale, weight)
         return result, None
 

@@ -85,8 +85,7 @@ def hinge_edges(limit_min, limit_max, radius: float) -> np.ndarray:
     axis = hinge_axis(limit_min, limit_max)
     u, v = hinge_axes(axis)
     low, high = float(limit_min[axis]), float(limit_max[axis])
-    count = max(2, math.ceil((high - low) / (2.0 * math.pi) * 2 * CIRCLE))
-    arc = arc_lines(radius, low, high, count, u, v)
+    arc = arc_lines(radius, low, high, max(2, math.ceil((high - low) / (2.0 * math.pi) * 2 * CIRCLE)), u, v)
     ends = np.stack([arc[0, 0], arc[-1, 1]])
     return np.concatenate([arc, np.stack([np.zeros_like(ends), ends], axis=1)])
 
@@ -99,8 +98,7 @@ def twist_edges(low: float, high: float, radius: float) -> np.ndarray:
     center = (0.0, 0.6 * radius, 0.0)
     arc = arc_lines(0.3 * radius, low, high, count, _Z, _X, center)
     ends = np.stack([arc[0, 0], arc[-1, 1]])
-    inner = np.asarray(center) + (ends - center) * 0.7
-    return np.concatenate([arc, np.stack([inner, ends], axis=1)])
+    return np.concatenate([arc, np.stack([np.asarray(center) + (ends - center) * 0.7, ends], axis=1)])
 
 
 # ---- what stays the same --------------------------------------------------------------------------------------------

@@ -112,8 +112,7 @@ def preset(name: str, anatomy: roles.Anatomy, parents, side: str = roles.LEFT) -
         top, step = _UNKNOWN[name]
         rotation = top * step ** depths(parents)
     # Position is held where the body is strong: a loose part hangs on its joints alone.
-    strong = rotation >= (1.0 if name == UPPER_BODY_LOOSE else 0.5)
-    return rotation, np.where(strong, rotation, 0.0)
+    return rotation, np.where(rotation >= (1.0 if name == UPPER_BODY_LOOSE else 0.5), rotation, 0.0)
 
 
 def _arm_limp(anatomy, parents, side) -> tuple[np.ndarray, np.ndarray]:

@@ -140,8 +140,7 @@ def pose_bones(obj, scene, to: str = AUTO) -> list[str]:
             carried.remove()
     else:
         basis, placed = recorder.basis(names), {name for name in names if not obj.data.bones[name].use_connect}
-    channels = zip(names, *(each[0] for each in keyframes.decompose(basis)), strict=True)
-    for name, location, rotation, scale in channels:
+    for name, location, rotation, scale in zip(names, *(each[0] for each in keyframes.decompose(basis)), strict=True):
         bone = obj.pose.bones[name]
         rotating = rotation_property(bone.rotation_mode)
         turned = keyframes.rotation_channels(bone.rotation_mode, rotation[None, None])[0, 0]

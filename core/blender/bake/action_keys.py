@@ -389,6 +389,5 @@ def _jumps(mode: str, last: NDArray, after: NDArray | None) -> NDArray | None:
     if mode == "QUATERNION":
         return np.sum(last * after, axis=-1) < 0.0
     if mode == "AXIS_ANGLE":
-        turned = np.sum(last[:, 1:] * after[:, 1:], axis=-1) < 0.0
-        return turned | (np.abs(last[:, 0] - after[:, 0]) > np.pi)
+        return (np.sum(last[:, 1:] * after[:, 1:], axis=-1) < 0.0) | (np.abs(last[:, 0] - after[:, 0]) > np.pi)
     return np.abs(last - after).max(axis=-1) > np.pi

@@ -401,8 +401,7 @@ class Controls:
         self._sure, self._loose, self._own = np.zeros((len(self.bones), 3, 3)), LOOSE[-1], None
         for owner in self.owners:
             turns = self._axes_of([owner], self._rest)[0] @ owner.turns[owner.body].transpose(1, 0, 2)
-            to_body = axes_of(self._rest[self.rows[owner.body]]).T
-            ways, sizes, _ = np.linalg.svd(to_body @ np.hstack(turns))
+            ways, sizes, _ = np.linalg.svd(axes_of(self._rest[self.rows[owner.body]]).T @ np.hstack(turns))
             ends = self._rest[self.rows[owner.body], :3, 3], self.limbs.tails[self.rows[owner.body]]
             head, tail = (np.linalg.norm(self._rest[owner.row, :3, 3] - end) for end in ends)
             if self.parents[owner.body] >= 0 and tail < TURNED_ROUND * head:
@@ -538,8 +537,7 @@ class Controls:
                 break
             moved = _moved(basis, step.reshape(-1, 6) * self.units)
             put(bones, moved)
-            there = self.shown()
-            left = self._lack(there, wanted)
+            left = self._lack(there := self.shown(), wanted)
             gain = 1.0 - np.linalg.norm(left[rows]) / size
             learnt = learnt + np.outer(promised - left.ravel(), step) / (step @ step)
             if gain > 0.0:

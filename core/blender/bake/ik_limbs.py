@@ -116,8 +116,7 @@ class Limbs:
             step = 0.05 * self.rig.height
             if name not in self._shifted:
                 self._shifted[name] = self.rig.trial(control, Matrix.Translation((step, 0.0, 0.0)))[:, :3, 3]
-            moved = self._shifted[name] - self.rest[:, :3, 3]
-            shifts = np.linalg.norm(moved[[target, upper]], axis=1) / step
+            shifts = np.linalg.norm((self._shifted[name] - self.rest[:, :3, 3])[[target, upper]], axis=1) / step
             if shifts[0] < FULLY or shifts[1] > STAYS:
                 continue
             arm = np.linalg.norm(self.rest[row, :3, 3] - joint) / self.rig.height
@@ -169,8 +168,7 @@ class Limbs:
         if (size := np.linalg.norm(off)) > STRAIGHT * self.rig.height:
             limb.bend = rigid(now[limb.upper])[:3, :3].T @ (off / size)
             if constraint.pole_target == self.rig.copy and constraint.pole_subtarget in self.bones:
-                place = now[self.bones.find(constraint.pole_subtarget), :3, 3]
-                way = place - self.joints(limb, now)[1]
+                way = now[self.bones.find(constraint.pole_subtarget), :3, 3] - self.joints(limb, now)[1]
                 limb.pole, limb.reach = constraint.pole_subtarget, float(np.linalg.norm(way))
                 limb.lead = _angle(off, way, axis)
             else:
@@ -217,8 +215,7 @@ class Limbs:
     def basis(self, name: str, matrix: np.ndarray, poses: np.ndarray) -> np.ndarray:
         """The basis matrix with which a bone gets a matrix [4, 4], where its parent is as in poses."""
         bone = self.bones[name]
-        above = poses[self.bones.find(bone.parent.name)] if bone.parent else None
-        return converted(bone, matrix, above, invert=True)
+        return converted(bone, matrix, poses[self.bones.find(bone.parent.name)] if bone.parent else None, invert=True)
 
     def solve(self, poses: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         """Pose the controls of all limbs for wanted poses [n, 4, 4] of the bodies; the evaluated poses then."""

@@ -44,8 +44,7 @@ def body_masses(obj, pose, plan, height: float, anatomy) -> np.ndarray:
         result = np.maximum(result, masses.LIGHTEST_SHARE * result.sum())
     else:
         total = settings.body_mass if settings.body_mass > 0.0 else masses.human_mass(height)
-        shares = masses.human_shares(model, anatomy, pose.parents, plan.bones, volumes)
-        result = masses.with_floor(total * shares)
+        result = masses.with_floor(total * masses.human_shares(model, anatomy, pose.parents, plan.bones, volumes))
     result = (masses.stabilised if settings.stabilize_masses else masses.carried)(result, plan.parents)
     for i, bone in enumerate(plan.bones):
         own = obj.pose.bones[bone].active_ragdoll.mass
@@ -87,8 +86,7 @@ def build_each(objects, scene, bones: str = "DEFORM"):
         for obj in objects:
             try:
                 own = obj.active_ragdoll.scene
-                place = scene if own is None or obj.name in scene.objects else own
-                yield obj, build(obj, place, bones, update=False)
+                yield obj, build(obj, scene if own is None or obj.name in scene.objects else own, bones, update=False)
             except RagdollError as error:
                 yield obj, error
     finally:
@@ -210,8 +208,7 @@ def _make(obj, scene, to_world, poses, pose, anatomy, vertices, plan, sizes, not
     world.set_range(scene)
     collection, inner = _new_collections(obj, scene)
     settings.is_ragdoll = True
-    bodies = _bodies(obj, scene, pose, plan, masses, height, inner)
-    built.write(collection, bodies, height, scale)
+    built.write(collection, _bodies(obj, scene, pose, plan, masses, height, inner), height, scale)
     body_objects.record_bodies(obj)
     relative = joint_objects.set_limits(obj, pose, plan, poses, notes, vertices, anatomy)
     if settings.self_collision:

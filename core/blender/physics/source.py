@@ -195,8 +195,7 @@ def followers(obj) -> list[str]:
 
 def evaluated(obj):
     """The source of a character as last evaluated in its scene."""
-    settings = obj.active_ragdoll
-    return settings.source.evaluated_get(scene_of(obj).active_ragdoll.source.view_layers[0].depsgraph)
+    return obj.active_ragdoll.source.evaluated_get(scene_of(obj).active_ragdoll.source.view_layers[0].depsgraph)
 
 
 def sampled_frames(first: int, last: int) -> np.ndarray:

@@ -235,8 +235,7 @@ def rig_limits(pose_bone) -> tuple[str, tuple, tuple] | None:
     if not ranges:
         return None
     low, high = zip(*(sorted(ranges.get(axis, (-math.pi, math.pi))) for axis in range(3)), strict=True)
-    free = sum(b - a > 1e-6 for a, b in zip(low, high, strict=True))
-    return ("FIXED", "HINGE", "CONE", "CONE")[free], low, high
+    return ("FIXED", "HINGE", "CONE", "CONE")[sum(b - a > 1e-6 for a, b in zip(low, high, strict=True))], low, high
 
 
 # ---- anatomy --------------------------------------------------------------------------------------------------------

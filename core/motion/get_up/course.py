@@ -254,8 +254,7 @@ class Course:
             rows = [0, own.chest, *own.limbs[:, 0], *own.limbs[:, 1]]
             spins = q.angle_between(local[:-1, rows], local[1:, rows]) * _RATE
             spins += np.diff(smooth_step(t / (SETTLED * tempo)))[:, None] * _RATE * missed[rows]
-            points = places[:, [0, *own.limbs[:, 2]]]
-            moves = np.linalg.norm(np.diff(points, axis=0), axis=-1) * _RATE / tempo
+            moves = np.linalg.norm(np.diff(places[:, [0, *own.limbs[:, 2]]], axis=0), axis=-1) * _RATE / tempo
             sinks = -np.diff(places[:, 0, 2]) * _RATE / tempo
             i = np.clip(np.searchsorted(self.times, (t[1:] + t[:-1]) / 2, side="right") - 1, 0, len(first) - 1)
             moves[i == 0] *= _DRAGGED

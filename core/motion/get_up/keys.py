@@ -266,8 +266,7 @@ class Author:
 
     def palm(self, s, yaw=0.0) -> np.ndarray:
         """A hand laid flat, fingers ahead."""
-        level = q.shortest_arc(self.own.ways[2 if s > 0 else 3, 1], s * Y)
-        return q.multiply(turned(yaw - 90.0 * s), level)
+        return q.multiply(turned(yaw - 90.0 * s), q.shortest_arc(self.own.ways[2 if s > 0 else 3, 1], s * Y))
 
     def hanging(self, s, *angles) -> np.ndarray:
         """A hand that goes on in the line of a hanging forearm, turned by angles as in `turned`."""

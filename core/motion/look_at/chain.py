@@ -394,8 +394,7 @@ def _leg(rig: Rig, anatomy: Anatomy, role: dict, side: str, number: int, top: st
         foot = toes[0] if len(toes) == 1 else foot
     chain = path_to_root(rig.parents, foot)
     count = 1 + max((i for i, bone in enumerate(chain) if role.get(bone) == top), default=-1)
-    leads_up = 2 < count <= LONGEST and rig.parents[chain[count - 1]] >= 0
-    return foot, count if leads_up else 0
+    return foot, count if (2 < count <= LONGEST and rig.parents[chain[count - 1]] >= 0) else 0
 
 
 def upright_axes(rig: Rig, anatomy: Anatomy) -> tuple:

@@ -113,8 +113,7 @@ class Entry:
             return turn
         # A turn to straight behind names no side of the cone; the one it is on then.
         side = c.perpendicular(reference, c.along(beyond, 1e-6, at_limit))
-        nearest = c.along(c.mul(cosine, reference), sin(limit), side)
-        slide = c.arc(at_limit, nearest, self.up)
+        slide = c.arc(at_limit, c.along(c.mul(cosine, reference), sin(limit), side), self.up)
         if free < 1.0:
             slide = c.part(slide, free)
         return slide if turn is c.IDENTITY else c.multiply(slide, turn)
@@ -276,8 +275,7 @@ def blended(turn_from, turn_to, up, weight: float) -> tuple:
     size = c.length(normal)
     axis = c.unit(normal, c.perpendicular(turn_from, up))
     angle = atan2(size, c.dot(turn_from, turn_to))
-    about_up = angle_about(turn_from, turn_to, up)
-    vector = c.along(c.mul((1.0 - weight) * angle, axis), weight * about_up, up)
+    vector = c.along(c.mul((1.0 - weight) * angle, axis), weight * angle_about(turn_from, turn_to, up), up)
     return c.axis_angle(c.unit(vector, up), c.length(vector))
 
 

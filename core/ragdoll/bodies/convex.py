@@ -131,8 +131,7 @@ def _faces(local, flat_within, sliver):
             kept.append(row)
     single = np.flatnonzero(number == 3)
     if len(kept) and len(single):
-        missed = flat[single].astype(int) @ (~flat[kept]).T.astype(int)
-        single = single[missed.min(axis=1) > 0]
+        single = single[(flat[single].astype(int) @ (~flat[kept]).T.astype(int)).min(axis=1) > 0]
     corners = np.nonzero(flat[single])[1].reshape(-1, 3)
     a, b, c = local[corners].transpose(1, 0, 2)
     back = np.einsum("fi,fi->f", quaternion.cross(b - a, c - a), normals[single]) < 0.0

@@ -384,8 +384,7 @@ class Skin:
         """The owner of each vertex, -1 for none, and the share [v] of its weights that this owner's bones have."""
         mask = owner[self.bone] >= 0
         vertex, body, weight = self.vertex[mask], owner[self.bone][mask], self.weight[mask]
-        key = vertex.astype(np.int64) * max(count, 1) + body
-        pairs, place = np.unique(key, return_inverse=True)
+        pairs, place = np.unique(vertex.astype(np.int64) * max(count, 1) + body, return_inverse=True)
         held = np.bincount(place.ravel(), weight, len(pairs))
         vertex, body = pairs // max(count, 1), pairs % max(count, 1)
         order = np.lexsort((body, -held, vertex))
@@ -393,8 +392,7 @@ class Skin:
         best = best[held[best] > 0.0]
         holder, share = np.full(len(self.points), -1), np.zeros(len(self.points))
         holder[vertex[best]] = body[best]
-        total = np.bincount(self.vertex, self.weight, len(self.points))
-        share[vertex[best]] = held[best] / total[vertex[best]]
+        share[vertex[best]] = held[best] / np.bincount(self.vertex, self.weight, len(self.points))[vertex[best]]
         return holder, share
 
     def strongest(self, owner: np.ndarray, holder: np.ndarray) -> np.ndarray:

@@ -58,8 +58,7 @@ class BodyPlan:
 def height(heads, tails, simulated, axes=None) -> float:
     """Extent [m] of the simulated bones: their joints, and their tails where they are drawn at a plausible length."""
     size = extent(heads[simulated], axes)
-    drawn = np.linalg.norm(tails - heads, axis=1)
-    meant = simulated & (drawn <= max(0.15 * size, 1e-9)) if size > 0.0 else simulated
+    meant = simulated & (np.linalg.norm(tails - heads, axis=1) <= max(0.15 * size, 1e-9)) if size > 0.0 else simulated
     return extent(np.concatenate([heads[simulated], tails[meant]]), axes)
 
 

@@ -61,8 +61,7 @@ def motor_speeds(relative, velocity, available, seconds):
     A joint with up to three motors (a hinge has one) runs them all. `relative` are rotations now [m, 4];
     `velocity` is in the parent's joint frame, see `Law.joint_command` [m, 3]; `available` are a joint's motors [m, 6].
     """
-    halfway = quaternion.multiply(quaternion.from_rotation_vector(0.5 * seconds * velocity), relative)
-    axes_of = axes(halfway)
+    axes_of = axes(quaternion.multiply(quaternion.from_rotation_vector(0.5 * seconds * velocity), relative))
     on = available.copy()
     choice = np.flatnonzero(available.sum(axis=1) > 3)
     size = np.abs(np.linalg.det(axes_of[choice][:, _TRIPLES]))  # the three whose axes stand best
@@ -108,5 +107,4 @@ def carried_tensors(masses, moments, rotations, centers, pivots, carries) -> np.
 
 def _spread(first, second) -> np.ndarray:
     """(a . b) 1 - b a^T of vectors a, b [m, 3]: the inertia tensor of a point of 1 kg at a, where a is b."""
-    dots = np.einsum("mi,mi->m", first, second)
-    return dots[:, None, None] * _UNIT - second[:, :, None] * first[:, None, :]
+    return np.einsum("mi,mi->m", first, second)[:, None, None] * _UNIT - second[:, :, None] * first[:, None, :]

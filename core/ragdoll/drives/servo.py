@@ -107,8 +107,7 @@ def servo(weight, inertia, steps_per_second):
     `inertia` is the mass [kg] or moment of inertia [kg m^2] that the axis moves [..]. The rate stays at half of the
     rigid body world's substeps per second or less.
     """
-    stiffness = np.asarray(inertia, dtype=float) * frequency(weight) ** 2
-    return stiffness, np.minimum(rate(weight), 0.5 * steps_per_second)
+    return np.asarray(inertia, dtype=float) * frequency(weight) ** 2, np.minimum(rate(weight), 0.5 * steps_per_second)
 
 
 def motor(gain, stiffness, weight, scale):
@@ -237,8 +236,7 @@ def capped(stiffness, largest, error, least):
     `least` is the error that gravity alone makes in a frame: from a smaller one the force is not told apart from one
     without limit before the frame is over.
     """
-    limit = np.where(largest > 0.0, largest / np.maximum(error, least), np.inf)
-    return np.minimum(stiffness, limit)
+    return np.minimum(stiffness, np.where(largest > 0.0, largest / np.maximum(error, least), np.inf))
 
 
 # ---- motors between child and parent --------------------------------------------------------------------------------
@@ -252,8 +250,7 @@ def joint_velocity(relative, before, target, weight, seconds):
     error = quaternion.to_rotation_vector(quaternion.multiply(before, quaternion.conjugate(relative)))
     share = np.where(weight >= 1.0, 1.0, -np.expm1(-rate(weight) * seconds))
     closed = error * share[:, None]
-    size = np.linalg.norm(closed, axis=-1, keepdims=True)
-    closed *= np.minimum(1.0, FASTEST * seconds / np.maximum(size, 1e-12))
+    closed *= np.minimum(1.0, FASTEST * seconds / np.maximum(np.linalg.norm(closed, axis=-1, keepdims=True), 1e-12))
     own = quaternion.multiply(target, quaternion.conjugate(before))
     return quaternion.to_rotation_vector(quaternion.multiply(own, quaternion.from_rotation_vector(closed))) / seconds
 

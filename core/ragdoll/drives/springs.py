@@ -103,8 +103,7 @@ def joint_motor(relative, before, target, last, weight, frequency, damping_ratio
     if last is not None:
         # Blender shows where bodies are and not how fast: exact where nothing but the motor pushed.
         velocity = mean / seconds + acceleration * (0.5 * seconds * (1.0 - 1.0 / substeps))
-    soft = frequency * np.sqrt(weight)
-    speed, acceleration = motor(soft, damping_ratio, error, velocity - own, seconds, substeps)
+    speed, acceleration = motor(frequency * np.sqrt(weight), damping_ratio, error, velocity - own, seconds, substeps)
     return own + speed, np.einsum("kij,kj->ki", inertia, acceleration), acceleration
 
 

@@ -116,8 +116,7 @@ def _cut_bounds(swing: np.ndarray, cosines: np.ndarray) -> tuple[np.ndarray, np.
     sin, cos = np.sin(swing), np.cos(swing)
     longitude = np.arctan2(sin * cosines, cos).max(axis=1)
     # Along a radius the latitude is largest at 90 degrees, which a wider swing passes.
-    sin_widest = np.where(swing > math.pi / 2.0, 1.0, sin)
-    latitude = np.arcsin(np.clip((sin_widest * cosines).max(axis=1), -1.0, 1.0))
+    latitude = np.arcsin(np.clip((np.where(swing > math.pi / 2.0, 1.0, sin) * cosines).max(axis=1), -1.0, 1.0))
     return longitude, latitude
 
 
@@ -127,8 +126,7 @@ def _cut_radii(longitude, latitude, cosines) -> tuple[np.ndarray, np.ndarray]:
     facing = cosines > 0.0
     by_longitude = np.where(facing, np.arctan2(np.sin(longitude), np.cos(longitude) * cosines), math.pi)
     sine = np.divide(np.sin(latitude), cosines, out=np.full_like(cosines, 2.0), where=facing)
-    by_latitude = np.where(sine < 1.0, np.arcsin(np.clip(sine, -1.0, 1.0)), math.pi)
-    return by_longitude, by_latitude
+    return by_longitude, np.where(sine < 1.0, np.arcsin(np.clip(sine, -1.0, 1.0)), math.pi)
 
 
 def _excess(radius: np.ndarray, target: np.ndarray, thickness: np.ndarray) -> np.ndarray:
@@ -154,8 +152,7 @@ def plan_cone(lower, upper) -> list[ConstraintSpec]:
     cosines = _CUT_VECTORS @ (np.stack((x, z)) / asked)
     cosines[np.abs(cosines) < 1e-12] = 0.0
     # Sides just beyond the last usable latitude are drawn in to it, as far as that is allowed.
-    just_beyond = (asked > LATITUDE_MAX) & (asked * (1.0 - INSIDE_MAX) <= LATITUDE_MAX)
-    target = np.where(just_beyond, LATITUDE_MAX, asked)
+    target = np.where((asked > LATITUDE_MAX) & (asked * (1.0 - INSIDE_MAX) <= LATITUDE_MAX), LATITUDE_MAX, asked)
     # Wide cones are held roughly whatever is spent on them.
     most = 3 if half_axes.max() > math.pi / 2.0 else MAX_CONSTRAINTS
     inner = target * (1.0 - CONE_TOLERANCE)
@@ -168,8 +165,7 @@ def plan_cone(lower, upper) -> list[ConstraintSpec]:
     a_upper, a_lower, b_upper, b_lower = ((turns + step) % _STEPS for step in _CUT_DIRECTIONS)
     longitudes = np.minimum(by_longitude[a_upper], by_longitude[a_lower])
     latitudes = np.minimum(by_latitude[b_upper], by_latitude[b_lower])
-    radius = np.minimum(latitudes, np.where(usable[:, None], longitudes, math.pi))
-    ratio = _excess(radius, inner, thickness)
+    ratio = _excess(np.minimum(latitudes, np.where(usable[:, None], longitudes, math.pi)), inner, thickness)
     ratio /= ratio.min(axis=0)  # where a side is too wide for any cut, no Empty is to blame
     return _specs(_choose_turns(ratio, usable, half_axes, most), asked, target, thickness, cosines, lower[1], upper[1])
 
@@ -227,8 +223,7 @@ def _descend(ratio: np.ndarray, start: list[int]) -> tuple[list[int], float]:
 
 
 def _specs(turns: list[int], asked, target, thickness, cosines, twist_min, twist_max) -> list[ConstraintSpec]:
-    steps = np.array([[(t + d) % _STEPS for d in _CUT_DIRECTIONS] for t in turns])
-    cosines = cosines[steps.ravel()]
+    cosines = cosines[np.array([[(t + d) % _STEPS for d in _CUT_DIRECTIONS] for t in turns]).ravel()]
     # The inner limit lies as far inside the target as the outer one outside it.
     scale = 1.0
     for _ in range(3):
@@ -253,8 +248,7 @@ def _specs(turns: list[int], asked, target, thickness, cosines, twist_min, twist
         others = np.delete(radii, k, axis=0).min(axis=(0, 1), initial=math.pi)
         axes: list[Limits] = []
         for pair in (slice(0, 2), slice(2, 4)):
-            other_pair = slice(2, 4) if pair.start == 0 else slice(0, 2)
-            rest = np.minimum(others, radii[k, other_pair].min(axis=0))
+            rest = np.minimum(others, radii[k, slice(2, 4) if pair.start == 0 else slice(0, 2)].min(axis=0))
             binding = (radii[k, pair].min(axis=0) < rest - 1e-5).any() or (k == 0 and pair.start == 0)
             free = (pair.start == 0 and not usable[k]) or not binding
             axes.append(None if free else (-float(bound[pair][1]), float(bound[pair][0])))
@@ -352,8 +346,7 @@ def widened(joint_type: str, limit_min, limit_max, r_rel, margin: float) -> tupl
         return low, high
     if joint_type == "HINGE":
         axis = hinge_axis(low, high)
-        twist = limits.twist_angle(quaternion.swing_twist(q, np.eye(3)[axis])[1], axis)
-        _widen_range(low, high, axis, twist, margin)
+        _widen_range(low, high, axis, limits.twist_angle(quaternion.swing_twist(q, np.eye(3)[axis])[1], axis), margin)
         return low, high
     _widen_cone(low, high, q, margin)
     for _round in range(4):  # the angles depend on which swing is the wider one
@@ -418,8 +411,7 @@ def _enclosing_quarter(x: np.ndarray, z: np.ndarray, least_x: float, least_z: fl
 
 def _widen_quarter(low, high, x, z, ix: int, iz: int, margin: float) -> None:
     """Scale the two half axes of a quarter, the side `ix` of X and `iz` of Z (0 up, 1 down), to hold points [f]."""
-    sides = [(high, -low)[side][axis] for axis, side in ((0, ix), (2, iz))]
-    a, b = (max(side, margin, 1e-3) for side in sides)
+    a, b = (max(side, margin, 1e-3) for side in [(high, -low)[side][axis] for axis, side in ((0, ix), (2, iz))])
     inside = (x >= 0.0) & (z >= 0.0)
     ratio = np.hypot(x[inside] / a, z[inside] / b).max(initial=0.0)
     if ratio <= 1.0:

@@ -99,8 +99,7 @@ def step(fall: Fall, found: Trunk, reflexes: bool, seconds: float) -> Fall:
     if not touched:
         wanted = _shares(found, down, pull, scale) if reflexes else Fall.shares
         shares = tuple(own + (other - own) * share for own, other in zip(shares, wanted, strict=True))
-    faded = fall.faded + (passed if ends and not holds_on else 0.0)
-    return Fall(fall.clock + passed, touched, meets, faded, shares)
+    return Fall(fall.clock + passed, touched, meets, fall.faded + (passed if ends and not holds_on else 0.0), shares)
 
 
 def _shares(found: Trunk, down: tuple, pull: float, scale: float) -> tuple:
@@ -147,8 +146,7 @@ def target(falls: list, of: np.ndarray, start: np.ndarray, postures: tuple, lyin
     known, turns = postures
     settled = np.array([fall.settled for fall in falls])
     faded = np.array([smooth_step(fall.faded / FADES) for fall in falls])
-    shares = np.array([fall.shares for fall in falls])
-    mixed = quaternion.normalize(np.einsum("kp,pkj->kj", shares[of[known]], turns))
+    mixed = quaternion.normalize(np.einsum("kp,pkj->kj", np.array([fall.shares for fall in falls])[of[known]], turns))
     result = start.copy()
     result[known] = quaternion.slerp(start[known], mixed, settled[of[known]])
     return quaternion.slerp(result, lying, faded[of]) if faded.any() else result
@@ -169,8 +167,7 @@ def stiffened(weight: np.ndarray, fades: np.ndarray, before: np.ndarray, relativ
     share = np.maximum(np.sqrt(np.add.reduce(swings / own, axis=1)), 1e-6)
     twist = sides[:, 1] - np.abs(angles[:, 1])
     to_edge = np.sqrt(np.add.reduce(swings, axis=1)) * (1.0 / share - 1.0)
-    rest = np.where(share > 1e-6, np.minimum(to_edge, twist), twist)
-    near = smooth_step(1.0 - rest / STIFFENS)
+    near = smooth_step(1.0 - np.where(share > 1e-6, np.minimum(to_edge, twist), twist) / STIFFENS)
     return np.maximum(weight, STIFF * near * fades * (weight > 0.0))
 
 

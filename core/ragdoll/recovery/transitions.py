@@ -175,8 +175,7 @@ def rerooted(rest: Trunk, animated: Trunk, rise: float = 0.0, level: bool = Fals
     """
     start, end = (each.along if level else heading(each) for each in (animated, rest))  # along itself: it rolls over
     # About the vertical always: the shortest arc of opposite headings could as well lead over the head.
-    angle = np.arctan2(np.cross(start, end) @ UP, np.sum(start[:2] * end[:2]))
-    rotation = quaternion.from_axis_angle(UP, angle)
+    rotation = quaternion.from_axis_angle(UP, np.arctan2(np.cross(start, end) @ UP, np.sum(start[:2] * end[:2])))
     shift = rest.pelvis - quaternion.rotate(rotation, animated.pelvis)
     return Reroot(rotation, shift - (shift @ UP - rise) * UP)
 
