@@ -124,14 +124,13 @@ def cut_idle(obj, now, fixed) -> None:
             obj.animation_data.drivers.remove(curve)
     for bone in obj.pose.bones:
         overridden = False  # by a copy of all transforms
-        for constraint in reversed(list(bone.constraints)):
-            if any(path.startswith(f"{constraint.path_from_id()}.") for path in animated):
+        for own in reversed(list(bone.constraints)):
+            if any(path.startswith(f"{own.path_from_id()}.") for path in animated):
                 continue
-            if constraint.mute or constraint.influence == 0.0 or (overridden and constraint.type != "IK"):
-                bone.constraints.remove(constraint)
-            elif constraint.type == "COPY_TRANSFORMS" and constraint.influence == 1.0 and targets(constraint):
-                how = constraint.mix_mode, constraint.owner_space, constraint.target_space
-                overridden |= how == ("REPLACE", "WORLD", "WORLD")
+            if own.mute or own.influence == 0.0 or (overridden and own.type != "IK"):
+                bone.constraints.remove(own)
+            elif own.type == "COPY_TRANSFORMS" and own.influence == 1.0 and targets(own):
+                overridden |= (own.mix_mode, own.owner_space, own.target_space) == ("REPLACE", "WORLD", "WORLD")
     aims = set().union(*(targets(constraint) for bone in obj.pose.bones for constraint in bone.constraints))
     for bone in (bone for bone in obj.data.bones if bone.name not in aims):
         bone.bbone_segments = 1
