@@ -145,7 +145,8 @@ def test_after_a_jump_the_pose_of_the_frame_before_is_no_dead_end(fresh_scene):
         assert rig.solve(1, wanted, before)[1].max() < 1e-3
     bones, rows = [rig.copy.pose.bones[name] for name in rig.keyed], np.ones((3, 6), dtype=bool)
     turned = bones[0].matrix_basis = controls.rotation(np.array((2.0, 0.0, 0.0)))
-    rig._settle(bones, wanted[rig.rows], rows & [[False], [True], [True]], rows)
+    basis, ways = np.array([bone.matrix_basis for bone in bones]), rows & [[False], [True], [True]]
+    rig._settle(bones, basis, rig.shown(), wanted[rig.rows], ways, rows)
     np.testing.assert_allclose(bones[0].matrix_basis, turned, atol=1e-6)  # of other ways than those of this stage
     rig.remove()
 
