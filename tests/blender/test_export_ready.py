@@ -113,14 +113,15 @@ def test_a_plain_copy_in_the_scene_has_the_deforming_bones_in_one_tree_and_the_m
     _same(_motion(scene, new, deforming)[0], before, heads)
 
 
-# 4.2 crashes now and then where files are loaded over large scenes that were simulated.
-@pytest.mark.parametrize("make", (_mixamo, "shot", *[_rigify] * (bpy.app.version > (4, 3))))
+@pytest.mark.parametrize("make", (_mixamo, "shot", _rigify))
 def test_files_read_again_have_the_motion_with_meshes_or_without(fresh_scene, tmp_path, request, make):
     scene, obj, deforming = request.getfixturevalue(make) if make == "shot" else make(fresh_scene)
     before, heads = _motion(scene, obj, deforming)
     rigs.select(obj, deforming[0])
     shown = scene.frame_start, scene.frame_end, scene.frame_current
     written = [suffix for suffix in plain.EXPORTERS if suffix != ".usdc" or "usd_export" in dir(bpy.ops.wm)]
+    if make == _rigify and bpy.app.version < (4, 3):
+        written.remove(".glb")  # whose exporter crashes 4.2 now and then after large scenes that were simulated
     for kind in ("meshes", "bones"):
         for suffix in written:
             things, file = rigs.counts(), tmp_path / f"{kind}{suffix}"
