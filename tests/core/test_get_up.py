@@ -224,6 +224,13 @@ def test_limbs_are_planted_on_what_is_there_and_he_gets_up_where_there_is_room(o
         assert max(stood) < 0.12 * own.height  # the ankle of a foot on its toes, and no limb stands on air
 
 
+@pytest.mark.parametrize("step", (-0.1, 0.08))
+def test_a_paw_that_is_drawn_in_over_an_edge_does_not_jump(step):
+    own = biped("dog")
+    joints = motion(own, planned(own, "right", 0, furnished(own, step)))[1][:, own.limbs[:, :3].ravel()]
+    assert np.linalg.norm(np.diff(joints, n=2, axis=0), axis=-1).max() < 0.03 * own.height
+
+
 def test_hands_that_hold_something_are_kept_off_the_floor(own):
     made = planned(own, held=(3,))
     places = motion(own, made)[1]

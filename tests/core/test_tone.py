@@ -159,7 +159,7 @@ def test_a_hand_comes_to_where_it_is_to_be_within_the_shoulders_range():
     frames, (upper, lower) = quaternion.normalize(draw.normal(size=(2, 4))), draw.normal(size=(2, 3))
     bends = quaternion.from_axis_angle(np.eye(3)[0], np.linspace(-np.pi, np.pi, 2000))
     own = {"joints": [], "bones": set(), "above": 0, "bind": np.eye(4), "frames": frames, "shoulder": np.zeros(3)}
-    hand = tone.Hand(**own, upper=upper, lower=lower, range=("CONE", [-3.0] * 3, [3.0] * 3), flexions=bends)
+    hand = tone.Hand(**own, upper=upper, lower=lower, length=4.0, range=("CONE", [-3.0] * 3, [3.0] * 3), flexions=bends)
     nearest, farthest = (pick(np.linalg.norm(hand.palms(quaternion.identity(), bends), axis=1)) for pick in (min, max))
     for start in quaternion.normalize(draw.normal(size=(8, 4))):
         way = quaternion.rotate(start, DOWN) * 0.5 * (nearest + farthest)

@@ -287,8 +287,8 @@ def _wound(run, own: CharacterHits, push, way) -> np.ndarray:
     body, far = run.body[own.character.rows.start + push.row], own.character.height
     half = np.ptp(np.array(own.character.bodies.objects[push.row].bound_box), axis=0) / 2.0
     start = moved(np.array(push.hit.point), body) - far * way
-    met = core_hits.box_met(start, way, body[None], half)[1]
-    return np.linalg.solve(body, np.append(start + min(met, far) * way, 1.0))[:3]
+    far = min(far, core_hits.box_met(start, way, body[None], half)[1])  # a point beside its box is as it is
+    return np.linalg.solve(body, np.append(start + far * way, 1.0))[:3]
 
 
 def _pushes(run, own: CharacterHits, scene, matrices, begin: float, end: float, rate: float) -> list:

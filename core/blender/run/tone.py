@@ -21,7 +21,7 @@ FAR = 5.0  # heights of a character: what is further below does not count
 BENDS = 256  # of an elbow, of which that is taken which brings the hand nearest
 PALM = 1.25  # times a forearm's length from the elbow to the middle of the hand
 HARDEST = 0.6  # to reach when it begins, see `tone.Hand.reaching`: no hand goes to what is harder
-LETS_GO = 0.3, 0.5  # of an arm's length from the palm to where it hurts
+LETS_GO = 0.2, 0.5  # of an arm's length: over so much, and before the palm is so far from where it hurts
 FAR_COSTS = 0.5  # for each arm's length: the nearer hand goes there, unless it is harder for it
 MARGIN = 0.02  # of the height: a trunk nearer to the floor touches it
 
@@ -75,24 +75,18 @@ class Falling:
             axis = limits.hinge_axis(elbow.limit_min, elbow.limit_max)
             angles = np.linspace(elbow.limit_min[axis], elbow.limit_max[axis], BENDS)
             found.append(tone.Hand(
-                joints=joints,
-                bones={bone.name, character.bone_names[upper], *(child.name for child in bone.children)},
-                above=parents[upper],
-                bind=binds[parents[upper]],
-                frames=drives.frames[self.of][joints],
-                shoulder=frames[upper, :3, 3],
-                upper=frames[lower, :3, 3] - frames[upper, :3, 3],
-                lower=frames[lower, :3, :3] @ wrist * PALM * character.built_scale,
+                joints, {bone.name, character.bone_names[upper], *(child.name for child in bone.children)},
+                parents[upper], binds[parents[upper]], drives.frames[self.of][joints], frames[upper, :3, 3],
+                upper=(arm := frames[lower, :3, 3] - frames[upper, :3, 3]),
+                lower=(rest := frames[lower, :3, :3] @ wrist * PALM * character.built_scale),
+                length=math.hypot(*arm) + math.hypot(*rest),
                 range=(shoulder.joint, tuple(shoulder.limit_min), tuple(shoulder.limit_max)),
                 flexions=quaternion.from_axis_angle(np.eye(3)[axis], angles),
             ))  # fmt: skip
         return found
 
     def reaching(self, run) -> tuple | None:
-        """The hand that goes to where it hurts, its way there [3] (`tone.Hand.way`) and how much it is held, 0..1.
-
-        None where there is none; says if none comes there.
-        """
+        """The hand that goes to where it hurts, its way there [3] and how much it is held, 0..1; says if none comes."""
         character, wound = self.character, run.effect("hits").wound(self.character)
         if wound is None:
             self.hit = self.hand = None
@@ -104,17 +98,14 @@ class Falling:
         if hit != self.hit or (self.hand and self.hand not in ways):
             hard = {hand: hand.reaching(turns[hand.joints[0]], way)[1] for hand, way in ways.items()}
             costs = {hand: hard[hand] + FAR_COSTS * math.hypot(*ways[hand]) / hand.length for hand in ways}
-            near = [hand for hand in hard if hard[hand] < HARDEST]
-            self.hit, self.hand = hit, min(near, key=costs.get, default=None)
+            self.hit, self.hand = hit, min((h for h in hard if hard[h] < HARDEST), key=costs.get, default=None)
             if self.hand is None:
                 STATE.warn(character.name, f"{hit.title}: no free hand of '{character.name}' comes there")
-        if self.hand is None:
+        if (way := ways.get(self.hand)) is None:
             return None
-        way = ways[self.hand]
         off = math.hypot(*(way - self.hand.palms(*turns[self.hand.joints]))) / self.hand.length
         # Who lies does not go on holding a hand in the air that has not come there.
-        near, far = LETS_GO
-        return self.hand, way, max(self.fall.strength, float(smooth_step((far - off) / (far - near))))
+        return self.hand, way, max(self.fall.strength, float(smooth_step((LETS_GO[1] - off) / LETS_GO[0])))
 
     def step(self, run, solids, gravity: np.ndarray, reflexes: bool, seconds: float) -> None:
         """After a frame is shown: the fall until the next one. solids: see `ground.bounded`."""

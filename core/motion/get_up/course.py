@@ -22,7 +22,7 @@ _RATE = 24.0  # samples a second at which the speeds are looked at
 _JOINT, _PELVIS = np.radians(430.0), np.radians(200.0)  # largest speeds [rad/s]
 _HIP, _SINK, _HAND, _FOOT = 1.1, 0.6, 2.2, 2.8  # [m/s]
 _LONGEST = 3.0  # an interval is stretched to so many times its length at most
-_REACH = 0.985  # of a planted limb's length: farther away it draws the hip
+REACH = 0.985  # of a planted limb's length: farther away it draws the hip
 _LIFTS = np.array([0.16, 0.16, 0.2, 0.2])  # of a swinging limb's way, above it
 SETTLED = 0.8  # [s] in which what a plan misses of the pose that one lies in dies away
 _EDGE = 0.09  # [s] over which it is drawn gently
@@ -60,6 +60,12 @@ def mean_around(values, reach: int) -> np.ndarray:
     return values
 
 
+def reached_over(values, reach: int) -> np.ndarray:
+    """Values [f, ..] raised so that they rise and fall without edges, in some frames, and are nowhere less."""
+    padded = np.pad(values, [(2 * reach, 2 * reach), (0, 0)], mode="edge")
+    return mean_around(np.lib.stride_tricks.sliding_window_view(padded, 4 * reach + 1, axis=0).max(axis=-1), reach)
+
+
 class Course:
     """The motion through keys, of which the first is the pose that one lies in."""
 
@@ -90,8 +96,9 @@ class Course:
         if ranges is not None:
             postures.poles[1:-1] = ranges.eased(own, postures)[1:-1]  # the first and the last are as they are
         deltas, places = own.solve(postures)
-        # At right angles to the arms, as those of arms that hang: else elbows jump where a trunk is raised at a key.
-        postures.poles[1:-1, 2:] = own.extract(deltas[1:-1], places[1:-1]).poles[:, 2:]
+        # As those of limbs that hang: else elbows and knees jump where these begin to stand.
+        hang = slice(0 if own.four else 2, 4)
+        postures.poles[1:-1, hang] = own.extract(deltas[1:-1], places[1:-1]).poles[:, hang]
         flexion = own.flexion(postures, deltas)
         # Arms that lie overhead are drawn in along the floor, by a way out to the side, not in front of the face;
         # others by a part of that way, as behind the back a shoulder lets none pass.
@@ -118,7 +125,7 @@ class Course:
             postures.ends[1:-1, 2:] += outs[1]
             first = own.firsts(postures)[1:-1, 2:]
             way = postures.ends[1:-1, 2:] - first
-            far = np.linalg.norm(way, axis=-1, keepdims=True) / (own.upper + own.lower)[2:, None] / _REACH
+            far = np.linalg.norm(way, axis=-1, keepdims=True) / (own.upper + own.lower)[2:, None] / REACH
             postures.ends[1:-1, 2:] = first + way / np.maximum(far, 1.0)
 
     def _sampled(self, t) -> tuple[Posture, np.ndarray, np.ndarray, np.ndarray]:
@@ -139,19 +146,20 @@ class Course:
 
     def at(self, t, lift=None) -> tuple[np.ndarray, np.ndarray]:
         """Deltas [f, m, 4] and places [f, m, 3] at times [f], with trunk and limbs' ends raised by `lift` [f, 5]."""
-        own, floor, room = self.own, self.floor, self.room
+        own, room = self.own, self.room
         posture, flexion, i, u = self._sampled(np.asarray(t, dtype=float))
         planted, loose = self.planted[i], self.loose[i]
         ends = posture.ends.copy()
         ends[..., 2] += _LIFTS * self.ways[i] * np.sin(np.pi * u)[:, None] ** 2
         least = np.array([0.6 * room.sole] * 2 + [0.7 * room.palm] * 2)
-        ends[..., 2] = np.maximum(ends[..., 2], floor.under(ends) + least)
+        reach = round(_EDGE * self.tempo * (len(t) - 1) / max(t[-1] - t[0], 1e-9))
+        moves = (smooth_step(4.0 * u) * smooth_step(4.0 - 4.0 * u))[:, None] * ~planted
+        ends[..., 2] += self._lacking(ends, least, moves, reach)
         written = posture.hip
         lift = np.zeros((len(ends), 5)) if lift is None else lift
         hip = posture.hip + lift[:, :1] * Z
         drawn = self._drawn(replace(posture, hip=hip, ends=ends), planted).hip
         # Limbs that become straight stop the hip within a frame: what is left of their reach takes the edge off.
-        reach = round(_EDGE * self.tempo * (len(t) - 1) / max(t[-1] - t[0], 1e-9))
         hip = hip + mean_around(drawn - hip, reach)
         posture = replace(posture, hip=hip, ends=ends)
         # Where a loose limb comes to stand, or has stood, it is where the key has it, however the trunk was moved.
@@ -159,7 +167,7 @@ class Course:
         share = np.where(self._stood[i], 1.0 - share, 0.0) + np.where(self._stands[i], share, 0.0)
         hung, poles, turns = own.hung(posture, self._aside_of(flexion, i, u), own.firsts(posture))
         hung -= share[..., None] * (posture.hip - written)[:, None]
-        low = np.maximum(floor.under(hung) + least - hung[..., 2], 0.0)
+        low = self._lacking(hung, least, moves, reach)
         begun = np.where(i == 0, smooth_step(4.0 * u), 1.0)  # the pose that he lies in is as it is
         if own.four:  # legs that are drawn ahead below the trunk raise it by half of what they lack
             rise = 0.5 * mean_around((begun * (low * loose).max(axis=1))[:, None], reach)
@@ -167,7 +175,7 @@ class Course:
         hung[..., 2] += np.maximum(low, 0.0)
         both = (hung, ends), (poles, posture.poles), (turns, posture.turns)
         ends, poles, turns = (np.where(loose[..., None], *pair) for pair in both)
-        ends = self._clear_toes(ends + lift[:, 1:, None] * Z, turns)
+        ends = self._clear_toes(ends + lift[:, 1:, None] * Z, turns, moves[:, :2], reach)
         posture = replace(posture, ends=ends, poles=poles, turns=turns)
         if not own.four:
             posture = self._clear_knees(posture, begun[:, None] * (loose | [True, True, False, False]))
@@ -186,14 +194,19 @@ class Course:
         flexion[..., 0, :] = q.multiply(q.power(q.shortest_arc(way, aside), share), upper)
         return flexion
 
-    def _clear_toes(self, ends, turns) -> np.ndarray:
+    def _lacking(self, points, least, moves, reach: int) -> np.ndarray:
+        """How much points [f, k, 3] are too low for so much over the floor; by a share [f, k] gently over its edges."""
+        low = np.maximum(self.floor.under(points) + least - points[..., 2], 0.0)
+        return low if self.floor.relief is None else low + moves * (reached_over(low, 2 * reach) - low)
+
+    def _clear_toes(self, ends, turns, moves, reach: int) -> np.ndarray:
         """Ankles raised by what toes are below the floor."""
         own, ends = self.own, ends.copy()
         for i in LEGS:
             foot, toe = own.limbs[i, 2:]
             if toe >= 0:
                 tip = ends[:, i] + q.rotate(turns[:, i], own.joints[toe] - own.joints[foot] - own.tips[i])
-                ends[:, i, 2] += np.maximum(self.floor.under(tip) + 0.008 * own.height - tip[:, 2], 0.0)
+                ends[:, i, 2] += self._lacking(tip[:, None], 0.008 * own.height, moves[:, i : i + 1], reach)[:, 0]
         return ends
 
     def _clear_knees(self, posture: Posture, share) -> Posture:
@@ -223,7 +236,7 @@ class Course:
     def _drawn(self, posture: Posture, planted) -> Posture:
         """What stands on the floor draws the hip, and with it the trunk, into its reach."""
         own = self.own
-        lengths = (own.upper + own.lower)[:, None] * _REACH
+        lengths = (own.upper + own.lower)[:, None] * REACH
         offsets, hip, lasts = own.firsts(posture) - posture.hip[:, None], posture.hip.copy(), own.lasts(posture)
         for _ in range(10):
             moved = False

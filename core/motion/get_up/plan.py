@@ -18,7 +18,7 @@ from ...ragdoll.recovery.states import HEIGHT
 from ...ragdoll.recovery.transitions import STEP, Reroot, Trunk, heading, smooth_step
 from ..biped import Biped, Posture, X, Y, Z, dot, stacked, unit
 from ..stack import LocalPose
-from .course import PLANTED, Course, mean_around
+from .course import PLANTED, REACH, Course, mean_around, reached_over
 from .keys import Author, Clearances, Floor, Key, Surface
 
 PRONE, SUPINE, CHEST = "PRONE", "SUPINE", "CHEST"
@@ -30,6 +30,7 @@ _AROUND = np.array([(0, 0), (1, 0), (0, 1), (-1, 0), (0, -1), (1, 1), (-1, 1), (
 _TURNS = np.radians([0.0, 60.0, -60.0, 120.0, -120.0, 180.0])
 _WAY, _TURN = 0.25, 0.08  # what that costs by parts of the height and by the radian, in those that a body is deep
 _STUCK, _NO_ROOM = 0.1, 10.0  # of the height, deeper counts no more; what a head in a roof costs
+_DRAWS_FOUR = 5.0  # what it costs by what a planted leg of a quadruped is too short, which draws all of its trunk down
 _UNEVEN = 0.02  # of the height: among things by more than that the animation stands higher or lower than its own floor
 TALL = 0.8  # of the height is the least room to stand up in
 _LOW, _SEATED = 0.15, 0.32  # of the height: an end below it stands on something; hips below it are over the knees
@@ -185,8 +186,7 @@ def _raised(own: Biped, surface: Surface, found: Course, floor: Floor, seconds, 
         deep[:, 0] = np.maximum.reduce([deep[:, 0], deep[:, 1:3].min(axis=1), near])
         if least is None:
             least = np.maximum(deep - deep[-1], 0.0)
-        padded = np.pad(np.minimum(deep, _RAISED * own.height), [(2 * reach, 2 * reach), (0, 0)], mode="edge")
-        lift = mean_around(np.lib.stride_tricks.sliding_window_view(padded, 4 * reach + 1, axis=0).max(axis=-1), reach)
+        lift = reached_over(np.minimum(deep, _RAISED * own.height), reach)
     return lift * (1.0 - share) + share * mean_around(least, 1) * (share < 1.0)
 
 
@@ -292,6 +292,8 @@ def _trouble(own: Biped, surface: Surface, written: list, laid: list, stance: Po
     ends, low = posture.ends[:-1], np.array([key.posture.ends[:, 2] for key in written])
     missed = np.abs(ends[..., 2] - low - floor.plane(ends) - floor.over(ends))[low < _LOW * own.height]
     deep += np.minimum(missed, most).sum()
+    short = np.linalg.norm(own.lasts(posture) - own.firsts(posture), axis=-1) - REACH * (own.upper + own.lower)
+    deep += (_DRAWS_FOUR if own.four else 1.0) * np.maximum(short[:-1], 0.0)[low < _LOW * own.height].sum()
     head = places[: len(laid) + 1, own.head]
     return float(deep / own.height + _NO_ROOM * (head[:, 2] > floor.plane(head) + floor.over(head, "roofs")).sum())
 

@@ -183,13 +183,9 @@ class Hand:
     shoulder: np.ndarray  # [3]
     upper: np.ndarray  # from the shoulder to the elbow [3]
     lower: np.ndarray  # from the elbow to the palm [3]
+    length: float  # of the arm [m]
     range: tuple  # of the shoulder: its type, least and largest angles
     flexions: np.ndarray  # rotations of the elbow over its range [n, 4]
-
-    @property
-    def length(self) -> float:
-        """Of the arm [m]."""
-        return math.hypot(*self.upper) + math.hypot(*self.lower)
 
     def way(self, place, bodies) -> np.ndarray:
         """The way [3] from the shoulder to a place [3] of the world, with a character's bodies there [m, 4, 4]."""
