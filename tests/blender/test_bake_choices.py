@@ -21,7 +21,8 @@ INSIDE = np.array([frame in RANGE for frame in EVERY])
 
 
 def _animated(kind):
-    """A chain whose animation is an action, two NLA tracks, or both; its last bone is posed but not animated."""
+    """A chain whose animation is an action, two NLA tracks, or both. Its last bone is posed but not animated, and so
+    are two axes of the one in the middle."""
     obj = animated.rig(["a", "b", "c", "still"], (*MODES, "QUATERNION"))
     obj.pose.bones["still"].location = (0.1, 0.2, 0.3)
     animated.with_tracks(obj, [(1, 60)] * 2 * (kind != "action"), MOVING)
@@ -29,6 +30,12 @@ def _animated(kind):
         track.strips[0].blend_type = "COMBINE"
     if kind != "tracks":
         animate(obj, MOVING, [1, 25, 60])
+    path = action_channels.bone_path("b", "location")
+    for action, slot, _strip in list(action_channels.playing(obj)):
+        channels = action_channels.channels_of(action, slot)
+        for curve in [c for c in channels.fcurves if c.data_path == path and c.array_index < 2]:
+            channels.fcurves.remove(curve)
+    obj.pose.bones["b"].location = (0.1, 0.2, 0.3)
     return obj
 
 
@@ -67,6 +74,35 @@ def test_a_layer_plays_over_the_animation_and_goes_again(kind, combined):
     assert np.abs(played(obj, EVERY) - before).max() < SAME
     assert animation_settings(obj) == settings
     assert held is None or curves(old, obj) == held
+
+
+@pytest.mark.parametrize("keyed", (False, True))
+@pytest.mark.parametrize("default", (0.0, 1.0))
+def test_a_combined_layer_holds_switches_whatever_is_their_default(default, keyed):
+    obj = _animated("action")
+    obj["switch"] = 1.0
+    obj.id_properties_ui("switch").update(default=default)
+    if keyed:
+        obj.keyframe_insert('["switch"]', frame=1)
+    poses, below = random_poses(obj, list(obj.pose.bones.keys()), RANGE), _below(obj)
+    for value in (0.0, 0.5, 1.0):
+        _baked, old, state = actions.bake(
+            obj, poses, "Baked", destination=actions.LAYER, below=below, properties={'["switch"]': value}
+        )
+        assert rigs.step(bpy.context.scene, (19, 20, 30, 40, 41), lambda: obj["switch"]) == [1.0, *[value] * 3, 1.0]
+        restore(obj, state, old)
+        assert obj["switch"] == 1.0
+
+
+@pytest.mark.parametrize("is_gone", (False, True))
+def test_what_is_held_outside_of_the_frames_goes_again_unless_a_copy_plays_it(is_gone):
+    obj = _animated("tracks")
+    _baked, old, state = actions.bake(obj, random_poses(obj, MOVING, RANGE), "Baked")
+    held, other = bpy.data.actions["Baked Rest"], obj.copy()
+    if is_gone:
+        bpy.data.actions.remove(held)
+    restore(obj, state, old)
+    assert is_gone or (held.users == 1 and other.animation_data.nla_tracks[-1].strips[0].action == held)
 
 
 def test_the_current_action_is_keyed_itself_and_comes_back_bit_for_bit():

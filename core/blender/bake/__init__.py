@@ -344,10 +344,8 @@ def _write(obj, recorder, names: list, keyed: list, choice: Choice, carried, pro
     found, more, placed = {}, {}, None
     if carried is None:
         basis = recorder.basis(names)
-        constraints = (
-            c for name in names for c in obj.pose.bones[name].constraints if not (c.mute or source.is_own(c))
-        )
-        properties |= {c.path_from_id("influence"): 0.0 for c in constraints}  # what they give is in the keys already
+        theirs = (c for name in names for c in obj.pose.bones[name].constraints if not (c.mute or source.is_own(c)))
+        properties |= {c.path_from_id("influence"): 0.0 for c in theirs}  # what they give is in the keys already
     else:
         names, basis = carried.bones, np.array(recorder.solved)
         found["controls"] = _carried(carried, np.array(recorder.off), settings.height)
@@ -452,9 +450,7 @@ def deviation(obj, scene, recorded: dict) -> float:
     first, last = record["frames"]
     rows = [obj.data.bones.find(name) for name in record["bones"]]
     worst = 0.0
-    for frame, before in recorded.items():
-        if not first <= frame <= last:
-            continue
+    for frame in (frame for frame in recorded if first <= frame <= last):
         scene.frame_set(frame)
-        worst = max(worst, float(np.abs(shown_pose(obj, scene)[rows, :3, 3] - before[rows, :3, 3]).max()))
+        worst = max(worst, float(np.abs(shown_pose(obj, scene)[rows, :3, 3] - recorded[frame][rows, :3, 3]).max()))
     return worst / obj.active_ragdoll.height

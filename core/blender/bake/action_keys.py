@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import keyframes, quaternion
-from ..rig.action_channels import bone_path, rotation_property
+from ..rig.action_channels import bone_path, property_at, rotation_property
 from ..rig.armature import values_of
 
 # Values of the enums in Keyframe; foreach_set is four times faster with bytes than with wider integers.
@@ -327,15 +327,19 @@ def _added(mode: str, values: NDArray, under: NDArray) -> NDArray:
 def write_properties(writer: KeyWriter, obj, frames: NDArray, values: dict, under=None) -> dict[str, list[float]]:
     """Key properties {data path: values [f, channels], or one to hold}; the paths with the properties' values now.
 
-    `under` has the curves {data path: curve} to which keys that hold a value are added, None where they replace it.
+    `under` has the curves {(data path, 0): curve} to which keys that hold a value are added, None where they replace
+    it. What Blender's *Combine* adds is by how much a strip differs from the property's default.
     """
     now = {path: np.atleast_1d(obj.path_resolve(path)).astype(float).tolist() for path in values}
     for path, given in values.items():
-        held, curve = np.ndim(given) == 0, (under or {}).get(path)
+        held, curve = np.ndim(given) == 0, (under or {}).get((path, 0))
         at = np.array(sorted({frames[0], frames[-1]}) if held and curve is None else frames)
         column = np.broadcast_to(given, (len(at), len(now[path])))
         if held and under is not None:
-            column = column - ([now[path]] if curve is None else [[curve.evaluate(frame)] for frame in at])
+            below = [now[path]] if curve is None else [[curve.evaluate(frame)] for frame in at]
+            own, name, custom = property_at(obj, path)
+            known = own.id_properties_ui(name).as_dict()["default"] if custom else own.bl_rna.properties[name].default
+            column = column - below + known
         keys = np.stack([np.broadcast_to(at[:, None], column.shape), column], axis=-1).transpose(1, 0, 2)
         kind = {"interpolation": CONSTANT} if held else {}
         group = "Switches" if held else "Object Transforms"
@@ -354,7 +358,7 @@ def _write_columns(writer: KeyWriter, pose_bones: list, columns: list, frames: N
             writer.write(path, bone.name, edges[:, : min(len(frames), 2)], interpolation=CONSTANT)
             written[path] = [value]
         for path, keys, rest, hold_last in own:
-            writer.write(path, bone.name, keys, rest=rest if path not in animated else None, hold_last=hold_last)
+            writer.write(path, bone.name, keys, rest=rest, hold_last=hold_last)
             written[path] = rest.tolist()
     return written
 

@@ -110,9 +110,9 @@ def restore(obj: bpy.types.Object, state: AnimationState, action: bpy.types.Acti
         setattr(animation, own, getattr(state, name))
     for name in filter(None, (state.pushed_track, state.layer_track, state.rest_track)):
         if (track := animation.nla_tracks.get(name)) is not None:
-            held = [strip.action for strip in track.strips if name == state.rest_track]
+            held = {strip.action for strip in track.strips if name == state.rest_track} - {None}
             animation.nla_tracks.remove(track)
-            bpy.data.batch_remove(held)
+            bpy.data.batch_remove([own for own in held if not own.users])  # a copy of the character may play it, too
     for switch, place in (("mute", 1), ("is_solo", 2)):
         for was in state.tracks:
             track = animation.nla_tracks.get(was[0])
@@ -134,11 +134,9 @@ def _refuse_tweak_mode(obj: bpy.types.Object) -> None:
 
 
 def _write_property(obj: bpy.types.Object, path: str, values: Sequence[float]) -> None:
-    custom = path.endswith('"]')
-    owner, _, name = path.removesuffix('"]').rpartition('["' if custom else ".")
     # The bone may have been renamed or removed since, or the file was damaged.
     with contextlib.suppress(ValueError, AttributeError, TypeError, KeyError, IndexError):
-        target = obj.path_resolve(owner) if owner else obj
+        target, name, custom = action_channels.property_at(obj, path)
         if custom:
             target[name] = type(target[name])(values[0])
         else:
@@ -207,11 +205,11 @@ def bake(
         outside = existing.outside(poses.frames, goes_on)
         writer = KeyWriter(action_channels.channels_of(baked, slot, ensure=True), outside if is_copy else Outside())
         written = write_poses(writer, obj, poses, existing.paths, tolerance, below)
-        under = None if below is None else existing.keyed
-        written |= write_properties(writer, obj, poses.frames, properties or {}, under)
-        state.rest = {path: values for path, values in written.items() if path not in existing.keyed}
-        if state.rest and (destination == LAYER or existing.strips):
-            state.rest_track = _hold_rest(obj, f"{name} Rest", state.rest)
+        written |= write_properties(writer, obj, poses.frames, properties or {}, existing.keyed if below else None)
+        still = {(p, i): v for p, own in written.items() for i, v in enumerate(own) if (p, i) not in existing.keyed}
+        state.rest = {path: written[path] for path, _index in still}
+        if still and (destination == LAYER or existing.strips):
+            state.rest_track = _hold_rest(obj, f"{name} Rest", still)
         if destination == LAYER:
             _lay_over(obj, baked, slot, existing, "REPLACE" if below is None else "COMBINE", poses.frames, state)
         else:
@@ -235,7 +233,7 @@ class _Existing:
     action: bpy.types.Action | None
     slot: object
     strips: list[tuple[float, float]]  # (first, last frame) of the NLA strips that Blender evaluates
-    keyed: dict[str, bpy.types.FCurve]  # by data path, of all that has keys
+    keyed: dict[tuple, bpy.types.FCurve]  # by (data path, index), of all that has keys
     paths: set[str]  # data paths of everything that is animated
 
     @classmethod
@@ -250,10 +248,9 @@ class _Existing:
             action = slot = None
         strips = list(action_channels.played_strips(animation))
         played = [(strip.action, strip.action_slot if action_channels.has_slots() else None) for strip in strips]
-        keyed = {
-            curve.data_path: curve for one in ((action, slot), *played) for curve in action_channels.curves_of(*one)
-        }
-        paths = {*keyed, *(driver.data_path for driver in animation.drivers if not driver.mute)}
+        curves = [curve for one in ((action, slot), *played) for curve in action_channels.curves_of(*one)]
+        keyed = {(curve.data_path, curve.array_index): curve for curve in curves}
+        paths = {path for path, _index in keyed} | {curve.data_path for curve in animation.drivers if not curve.mute}
         return cls(action, slot, [(strip.frame_start, strip.frame_end) for strip in strips], keyed, paths)
 
     @property
@@ -339,10 +336,10 @@ def _lay_over(obj, baked: bpy.types.Action, slot, existing: _Existing, blend: st
 
 
 def _hold_rest(obj, name: str, rest: dict) -> str:
-    """Hold values {path: channels} outside of the baked frames, where Blender keeps the last ones; the track's name."""
+    """Hold values {(path, index): value} outside of baked frames, where Blender keeps the last; the track's name."""
     action, slot = action_channels.new_action_for(obj, name)
     curves = action_channels.channels_of(action, slot, ensure=True).fcurves
-    for path, index, value in ((path, i, value) for path, values in rest.items() for i, value in enumerate(values)):
+    for (path, index), value in rest.items():
         curves.new(path, index=index).keyframe_points.insert(0.0, value)
     return _new_strip(obj.animation_data_create(), action, slot, -ENDLESS, ENDLESS)[0]
 

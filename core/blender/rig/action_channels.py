@@ -112,6 +112,13 @@ def current(owner: bpy.types.ID) -> tuple[bpy.types.Action | None, object]:
     return action, (animation.action_slot if action is not None and has_slots() else None)
 
 
+def property_at(obj, path: str) -> tuple:
+    """What has the property of a data path, its name there, and whether it is a custom one."""
+    custom = path.endswith('"]')
+    owner, _, name = path.removesuffix('"]').rpartition('["' if custom else ".")
+    return obj.path_resolve(owner) if owner else obj, name, custom
+
+
 def bone_path(bone_name: str, prop: str) -> str:
     """Data path of a pose bone's property, for names with any characters."""
     return f'pose.bones["{bpy.utils.escape_identifier(bone_name)}"].{prop}'

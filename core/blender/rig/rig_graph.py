@@ -4,7 +4,7 @@ import re
 
 import bpy
 
-from .action_channels import curves_of, playing
+from .action_channels import curves_of, playing, property_at
 
 COPYING = {"COPY_TRANSFORMS", "COPY_ROTATION", "COPY_LOCATION", "ARMATURE"}  # constraints
 
@@ -163,7 +163,6 @@ def _value(obj, path: str):
 
 def switch(obj, path: str, value) -> None:
     """Set a custom property by its path."""
-    owner, _, name = path.rpartition('["')
-    holder, name = obj.path_resolve(owner) if owner else obj, name.removesuffix('"]')
+    holder, name, _custom = property_at(obj, path)
     holder[name] = type(holder[name])(value)
     obj.update_tag()
