@@ -112,7 +112,7 @@ def restore(obj: bpy.types.Object, state: AnimationState, action: bpy.types.Acti
         if (track := animation.nla_tracks.get(name)) is not None:
             held = {strip.action for strip in track.strips if name == state.rest_track} - {None}
             animation.nla_tracks.remove(track)
-            bpy.data.batch_remove([own for own in held if not own.users])  # a copy of the character may play it, too
+            bpy.data.batch_remove(held)
     for switch, place in (("mute", 1), ("is_solo", 2)):
         for was in state.tracks:
             track = animation.nla_tracks.get(was[0])
