@@ -21,8 +21,7 @@ INSIDE = np.array([frame in RANGE for frame in EVERY])
 
 
 def _animated(kind):
-    """A chain whose animation is an action, two NLA tracks, or both. Its last bone is posed but not animated, and so
-    are two axes of the one in the middle."""
+    """A chain with an action, two NLA tracks, or both; its last bone and two axes of "b" are posed but not animated."""
     obj = animated.rig(["a", "b", "c", "still"], (*MODES, "QUATERNION"))
     obj.pose.bones["still"].location = (0.1, 0.2, 0.3)
     animated.with_tracks(obj, [(1, 60)] * 2 * (kind != "action"), MOVING)
@@ -30,10 +29,9 @@ def _animated(kind):
         track.strips[0].blend_type = "COMBINE"
     if kind != "tracks":
         animate(obj, MOVING, [1, 25, 60])
-    path = action_channels.bone_path("b", "location")
     for action, slot, _strip in list(action_channels.playing(obj)):
         channels = action_channels.channels_of(action, slot)
-        for curve in [c for c in channels.fcurves if c.data_path == path and c.array_index < 2]:
+        for curve in [c for c in channels.fcurves if c.data_path.endswith('["b"].location') and c.array_index < 2]:
             channels.fcurves.remove(curve)
     obj.pose.bones["b"].location = (0.1, 0.2, 0.3)
     return obj
@@ -86,9 +84,8 @@ def test_a_combined_layer_holds_switches_whatever_is_their_default(default, keye
         obj.keyframe_insert('["switch"]', frame=1)
     poses, below = random_poses(obj, list(obj.pose.bones.keys()), RANGE), _below(obj)
     for value in (0.0, 0.5, 1.0):
-        _baked, old, state = actions.bake(
-            obj, poses, "Baked", destination=actions.LAYER, below=below, properties={'["switch"]': value}
-        )
+        more = {"destination": actions.LAYER, "below": below, "properties": {'["switch"]': value}}
+        _baked, old, state = actions.bake(obj, poses, "Baked", **more)
         assert rigs.step(bpy.context.scene, (19, 20, 30, 40, 41), lambda: obj["switch"]) == [1.0, *[value] * 3, 1.0]
         restore(obj, state, old)
         assert obj["switch"] == 1.0

@@ -204,9 +204,12 @@ def test_a_hand_that_hurts_is_not_laid_on_the_floor_to_get_up(monkeypatch):
     assert found == [(2,)]  # the left one
 
 
-def test_where_no_hand_comes_is_told():
-    scene, obj = hurt("LeftLeg", 5.0, 12, tone=0.25)
+@pytest.mark.parametrize(("bone", "mode"), (("LeftLeg", "ACTIVE"), ("Spine1", "LIMP"), ("Spine1", "KINEMATIC")))
+def test_where_no_hand_comes_is_told(bone, mode):
+    scene, obj = hurt(bone, 5.0, 12, tone=0.25)
     obj.active_ragdoll.hits[0].hold = True
+    for side in ("Left", "Right"):
+        obj.pose.bones[f"mixamorig:{side}ForeArm"].active_ragdoll.body_mode = mode
     knock_outs.run(scene, obj)
     assert any("no free hand" in text for text in STATE.warnings[obj.name])
 

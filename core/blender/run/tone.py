@@ -91,7 +91,8 @@ class Falling:
         if wound is None:
             self.hit = self.hand = None
             return None
-        (hit, point), bodies, busy = wound, run.body[character.rows], busy_bones(run, character)
+        (hit, point), bodies, still = wound, run.body[character.rows], (run.limp | run.kinematic)[character.rows]
+        busy = busy_bones(run, character).union(character.bone_names[i] for i in np.flatnonzero(still))
         place = moved(point, bodies[character.bone_names.index(hit.bone)])
         ways = {hand: hand.way(place, bodies) for hand in self.hands if not hand.bones & busy}
         turns = run.joint_drives.relative(run.body)[self.of]
