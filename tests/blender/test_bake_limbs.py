@@ -151,6 +151,31 @@ def test_toes_without_bodies_beyond_heels_turn_with_the_ends_controls(fresh_scen
     assert off[:, 0].max() < 1e-3 and off[:, 1].max() < 1e-4
 
 
+@pytest.mark.parametrize("shifted", ("tweak.L", "head"))
+def test_what_is_beyond_ends_and_trunks_that_bend_is_shifted(fresh_scene, shifted):
+    """A foot of two halves with a tweak between; legs that hang on the spine, which leaves them behind."""
+    obj, (joint, ball, _above) = control_rigs.simple(fresh_scene), control_rigs.BENT["foot.L"]
+    ball, step = np.array(ball), np.subtract(ball, joint)
+    more = {"half.L": (ball, "foot.L"), "tweak.L": (ball, "foot IK.L"), "aim.L": (ball + step, "foot IK.L")}
+    bpy.ops.object.mode_set(mode="EDIT")
+    for name, (head, above) in more.items():
+        own = {"head": head, "tail": head + step, "parent": obj.data.edit_bones[above]}
+        rigs.changed(obj.data.edit_bones.new(name), **own)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    ways = ("foot.L", "DAMPED_TRACK", "tweak.L"), ("half.L", "COPY_LOCATION", "tweak.L")
+    for way in (*ways, ("half.L", "DAMPED_TRACK", "aim.L")):
+        control_rigs.constraint(obj, *way)
+    obj.pose.bones["tweak.L"].custom_shape = bpy.data.objects.new("Shape", None)
+    names = [*control_rigs.BENT, "half.L"]
+    build.build(obj, fresh_scene, np.array([bone.name in names for bone in obj.data.bones]))
+    above = dict(zip(names, bake._parents(obj, names))) | dict.fromkeys(("thigh.L", "thigh.R"), names.index("spine"))
+    rig = controls.Controls(obj, names, list(above.values()), controls.IK)
+    wanted = rig.trial(rig.copy.pose.bones[shifted], Matrix.Translation((0.03, 0.0, 0.02)))
+    off = rig.solve(1, wanted, None)[1]
+    rig.remove()
+    assert off.max() < 0.02
+
+
 def test_joints_are_where_the_controls_at_rest_show_them(fresh_scene):
     """The hand's control at rest draws the arm in, as a paw's does that bends by itself."""
     obj, names = control_rigs.layered(fresh_scene), [f"DEF-{name}" for name in control_rigs.BENT]

@@ -83,20 +83,6 @@ def test_nothing_is_left_behind(fresh_scene):
 LAST = 12
 
 
-@pytest.fixture
-def shot(fresh_scene):
-    """A swinging ragdoll in a running shot at frame 4, and a second character with a moving target to look at."""
-    ragdoll = rigs.swinging_human(fresh_scene, 1, LAST)
-    watcher = rigs.human(fresh_scene, "Watcher")
-    watcher.location.x = 4.0
-    target = rigs.empty(fresh_scene)
-    rigs.set_range(fresh_scene, 1, LAST)
-    rigs.key_locations(target, {1: (3.0, -3.0, 1.5), LAST: (5.5, -3.0, 1.7)})
-    build.build(ragdoll, fresh_scene)
-    rigs.step(fresh_scene, range(1, 5))
-    return fresh_scene, ragdoll, watcher, target
-
-
 def _goes_on(scene, frames) -> None:
     for frame in frames:
         scene.frame_set(frame)
@@ -105,8 +91,14 @@ def _goes_on(scene, frames) -> None:
 
 
 @pytest.mark.parametrize("deleted", (False, True))
-def test_a_stack_that_comes_and_goes_in_mid_shot_acts_and_leaves_the_others_going(shot, deleted):
-    scene, _ragdoll, watcher, target = shot
+def test_a_stack_that_comes_and_goes_in_mid_shot_acts_and_leaves_the_others_going(scene, deleted):
+    """Beside a swinging ragdoll in a running shot at frame 4 is a second character with a moving target to look at."""
+    ragdoll, watcher, target = rigs.swinging_human(scene, 1, LAST), rigs.human(scene, "Watcher"), rigs.empty(scene)
+    watcher.location.x = 4.0
+    rigs.set_range(scene, 1, LAST)
+    rigs.key_locations(target, {1: (3.0, -3.0, 1.5), LAST: (5.5, -3.0, 1.7)})
+    build.build(ragdoll, scene)
+    rigs.step(scene, range(1, 5))
     rest = rigs.pose(watcher)
     stack_edits.set_up_look_at(watcher, scene, target)
     for frame in (5, 6):

@@ -86,11 +86,6 @@ def test_by_role_to_another_rig():
     assert joints and all(bone.active_ragdoll.joint == "HINGE" for bone in joints)
 
 
-@pytest.fixture
-def knight():
-    return rigs.built("Knight.glb")[0].obj
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -99,8 +94,8 @@ def knight():
         (lambda d: d.update(bones=[{"name": "nobody", "mass": 1.0}]), "None of the profile's 1 bones is found"),
     ],
 )
-def test_a_wrong_file_changes_nothing(knight, tmp_path, change, message):
-    path = tmp_path / "wrong.json"
+def test_a_wrong_file_changes_nothing(tmp_path, change, message):
+    path, knight = tmp_path / "wrong.json", rigs.built("Knight.glb")[0].obj
     data = json.loads(dump(profiles.collect(knight)))
     data["object"]["rotation_weight"] = 0.125
     for entry in data["bones"]:

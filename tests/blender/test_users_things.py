@@ -17,13 +17,6 @@ pytestmark = pytest.mark.blender_version
 WAYS = {"remove": remove.remove, "rebuild": build.rebuild}
 
 
-@pytest.fixture
-def shot(fresh_scene):
-    obj = rigs.ragdoll(fresh_scene, 8, 0.2)
-    list(simulate.frames(fresh_scene))
-    return fresh_scene, obj
-
-
 def _prop(collection):
     made = bpy.data.objects.new("Prop", rigs.box_mesh("Prop", (1.0, 1.0, 1.0)))
     collection.objects.link(made)
@@ -43,8 +36,9 @@ def _things(scene, obj) -> list:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_it_stays_in_the_scene(shot, way):
-    scene, obj = shot
+def test_it_stays_in_the_scene(scene, way):
+    obj = rigs.ragdoll(scene, 8, 0.2)
+    list(simulate.frames(scene))
     names = [(thing.name, thing.data.name) for thing in _things(scene, obj)]
     WAYS[way](obj, scene)
     for name, data in names:
@@ -75,21 +69,6 @@ def test_a_constraint_of_the_name_of_ours(scene, name):
 LAST = 20
 
 
-@pytest.fixture
-def ghost(fresh_scene):
-    """A limp chain above a ghost: another, which was deleted by hand. With how the chain falls alone."""
-    obj = _character(fresh_scene)
-    alone = np.array(rigs.play(fresh_scene, 1, LAST, lambda: rigs.pose(obj)))
-    scene = rigs.empty_file(24)
-    obj = _character(scene)
-    ghost = rigs.chain(scene, 3, head=(0.1, 0.0, 0.2))
-    ghost.name = "Ghost"
-    ghost.active_ragdoll.body_mass = 500.0
-    build.build(ghost, scene)
-    bpy.data.objects.remove(ghost)
-    return scene, obj, alone
-
-
 def _character(scene):
     scene.frame_start, scene.frame_end = 1, LAST
     rigs.box(scene, "Floor", (9.0, 9.0, 1.0), (0.0, 0.0, -0.5), passive=True)
@@ -108,8 +87,17 @@ def _check_alone(scene, obj, alone):
 
 
 @pytest.mark.parametrize("way", ("button", "finding", "rebuild", "remove"))
-def test_it_is_told_and_removed(ghost, way):
-    scene, obj, alone = ghost
+def test_it_is_told_and_removed(fresh_scene, way):
+    """A limp chain falls above a ghost: another, which was deleted by hand; and alone."""
+    obj = _character(fresh_scene)
+    alone = np.array(rigs.play(fresh_scene, 1, LAST, lambda: rigs.pose(obj)))
+    scene = rigs.empty_file(24)
+    obj = _character(scene)
+    ghost = rigs.chain(scene, 3, head=(0.1, 0.0, 0.2))
+    ghost.name = "Ghost"
+    ghost.active_ragdoll.body_mass = 500.0
+    build.build(ghost, scene)
+    bpy.data.objects.remove(ghost)
     assert np.abs(np.array(rigs.play(scene, 1, LAST, lambda: rigs.pose(obj))) - alone).max() > 1e-3
     assert any("'Ghost'" in text for text in STATE.warnings[obj.name])
     found = diagnose.diagnose(obj, scene)[0]

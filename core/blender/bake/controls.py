@@ -172,10 +172,13 @@ class Controls:
             self.limbs = Limbs(self, {self.rows[owner.body] for owner in self._owners()})
         theirs = {name for limb in self.limbs.found for name in limb.controls()}
         self.owners = [owner for owner in self._owners() if owner.name not in theirs and not self._led()[owner.body]]
-        self.limbs.find_tips({self.rows[owner.body] for owner in self.owners})
         self.owners += self._tweaks(theirs)
+        self.limbs.find_tips({self.rows[owner.body]: owner.unit > 0.0 for owner in self.owners})
         self._weigh()
-        turned = [owner.body for owner in self.owners if owner.unit == 0.0]
+        # Turns leave limbs behind that hang elsewhere in the rig: what else is beyond is then shifted as well.
+        led, near = self._led(), NEAR * self.height
+        far = [o.body for o in self.owners if np.any(np.abs(o.arms[led & np.equal(self.parents, o.body), :, 0]) > near)]
+        turned = [owner.body for owner in self.owners if owner.unit == 0.0 and owner.body not in far]
         self._place([body for body, above in enumerate(self.parents) if above not in turned])
         self.control_of = {owner.body: owner.name for owner in self.owners}
         self.owners += self._helpers(theirs)
@@ -263,8 +266,7 @@ class Controls:
             for path in paths:
                 rig_graph.switch(self.copy, path, value)
             owned = {owner.body for owner in self._owners()}
-            for path in paths:
-                count[path, value] = len(owned.intersection(np.flatnonzero(behind[path])))
+            count |= {(path, value): len(owned.intersection(np.flatnonzero(behind[path]))) for path in paths}
         switches = {path: int(count[path, 1] > count[path, 0]) for path in paths if count[path, 0] != count[path, 1]}
         for path in paths:
             rig_graph.switch(self.copy, path, switches.get(path, before[path]))
@@ -584,8 +586,7 @@ def _step(jacobian: np.ndarray, error: np.ndarray, damping: float) -> np.ndarray
     """Turns and shifts in heights of owners [k * 6] by which errors go down, in their own axes and their parents'."""
     step, free = np.zeros(jacobian.shape[1]), jacobian.any(axis=0)
     jacobian = jacobian[:, free]
-    squares = jacobian.T @ jacobian
-    squares[np.diag_indices(len(squares))] += damping**2
+    squares = jacobian.T @ jacobian + damping**2 * np.eye(jacobian.shape[1])
     step[free] = np.linalg.solve(squares, jacobian.T @ error)
     return step * min(1.0, FARTHEST / max(np.abs(step.reshape(-1, 6)[:, :3]).max(), 1e-12))
 

@@ -41,6 +41,7 @@ class Limb:
     offset: np.ndarray  # that control in that bone's axes at rest [4, 4]
     heel: str | None = None  # it, if that is not the end's, but turned on top of it
     tip: int | None = None  # row of the bone beyond, that the end's control turns then
+    half: int | None = None  # row of the bone beyond, if a tweak bends it and the last one between them
     pole: str | None = None  # control of the bend: a place
     swivel: str | None = None  # or a rotation
     axis: np.ndarray | None = None  # of the swivel that turns the limb, as a rotation vector for 1 rad [3]
@@ -188,14 +189,15 @@ class Limbs:
             best = int(np.argmax(np.abs(gains)))
             limb.swivel, limb.axis = name, np.eye(3)[best] / gains[best]
 
-    def find_tips(self, owned: set) -> None:
-        """Let ends turn what lies beyond bones on heels, as hooves, and is no body and not of the owned rows."""
-        rows, parents = self.rig.rows, self.rig.parents
-        for limb in (limb for limb in self.found if limb.heel is not None):
+    def find_tips(self, owned: dict) -> None:
+        """Let ends turn what lies beyond bones on heels, as hooves, and is no body has no owner; tweaks' are halves."""
+        for limb in self.found:
+            beyond = [row for row, above in zip(self.rig.rows, self.rig.parents) if self.rig.rows[above] == limb.last]
+            limb.half = next((row for row in beyond if owned.get(row)), None)
             turned = self.rig.trial(self.rig.copy.pose.bones[limb.end], Matrix.Rotation(0.1, 4, TURN_AXIS))
-            for row in (row for row, above in zip(rows, parents) if rows[above] == limb.last and row not in owned):
-                if row not in self.bodies and np.linalg.norm(turns_between(turned, self.rest)[row]) > 0.1 * FULLY:
-                    limb.tip = row
+            turned = np.linalg.norm(turns_between(turned, self.rest), axis=1) > 0.1 * FULLY
+            free = (row for row in beyond if turned[row] and row not in owned and row not in self.bodies)
+            limb.tip = next(free, None) if limb.heel else None
 
     # ---- poses ----
 
@@ -260,7 +262,11 @@ class Limbs:
         """The matrix [4, 4] of a limb's end control, which is somewhere in poses, for wanted poses of the bodies."""
         row = self.bones.find(limb.end)
         matrix = poses[row].copy()
-        goal = rigid(wanted[limb.last]) @ limb.offset
+        goal, both = rigid(wanted[limb.last]), [limb.last, limb.half]
+        if limb.half is not None:  # turned about the joint until the tail of both halves is where it should be
+            tails = wanted[both] @ np.linalg.inv(self.rest[both]) @ np.append(self.tails[limb.half], 1.0)
+            goal[:3, :3] = quaternion.to_matrix(quaternion.shortest_arc(*tails[:, :3] - goal[:3, 3])) @ goal[:3, :3]
+        goal = goal @ limb.offset
         if limb.heel is not None:
             matrix[:3, 3] += goal[:3, 3] - poses[self.bones.find(limb.heel), :3, 3]
             if limb.tip is not None:

@@ -66,17 +66,13 @@ def export_frames(obj, scene, first=None, last=None, path: Path | None = None, r
     recorder = Recorder(obj, scene, False)
     yield from recorder.watch(first, last)
     travel.carry(recorder, root_motion, root)
-    with _view_kept(scene, current, path is not None), STATE.occupied():
-        made = []
-        try:
-            _make(made, recorder, parents, path.suffix.lower() if path else "")
-            if export is not None:
-                _write_file(export, path, scene, (first, last))
-        except BaseException:
-            _remove(made)
-            raise
+    with _view_kept(scene, current, path is not None), STATE.occupied(), contextlib.ExitStack() as undo:
+        undo.callback(_remove, made := [])
+        _make(made, recorder, parents, path.suffix.lower() if path else "")
         if export is not None:
-            _remove(made)
+            _write_file(export, path, scene, (first, last))
+        else:
+            undo.pop_all()
 
 
 def plain_parents(obj, root: str | None = None) -> dict:
@@ -142,8 +138,7 @@ def _make(made: list, recorder: Recorder, parents: dict, suffix: str) -> None:
     if suffix == ".fbx":  # see _write_file
         numbers, basis = [numbers[0] - 1, *numbers], np.concatenate([np.tile(np.eye(4), (1, len(names), 1, 1)), basis])
     keys = action_keys.Poses.from_matrix_basis(names, numbers, basis)
-    worlds = np.array(recorder.worlds)
-    moving = {}
+    worlds, moving = np.array(recorder.worlds), {}
     if np.ptp(worlds, axis=0).max() > action_keys.LOCATION_AT_REST:
         place, turn, size = (each[:, 0] for each in keyframes.decompose(worlds[:, None]))
         moving = {"location": place, "rotation_quaternion": turn, "scale": size}

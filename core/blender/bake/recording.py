@@ -168,9 +168,7 @@ def basis_of(bones, names: list, poses: np.ndarray) -> np.ndarray:
     with it the place of its child joint; what follows is taken relative to the pose that the keys can give.
     """
     rows = [bones.find(name) for name in names]
-    needed = set(rows)
-    for row in rows:
-        needed.update(bones.find(bone.name) for bone in bones[row].parent_recursive)
+    needed = {bones.find(bone.name) for row in rows for bone in (bones[row], *bones[row].parent_recursive)}
     result = np.empty((len(poses), len(rows), 4, 4))
     given = {}
     for row in sorted(needed):
