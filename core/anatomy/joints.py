@@ -228,7 +228,7 @@ _LEFT = Posture(5.0, 5.0, 45.0, 105.0, Arm(20.0, 85.0, 20.0, 0.0, -30.0), Arm(60
 # from the floor, so that the arm and the hip come first), and from high up (drawn in).
 RELAXED, FORWARD, BACKWARD, LEFT, RIGHT, AIR = POSTURES = (
     _even(15.0, 25.0, 30.0, 40.0, 15.0, 18.0, 45.0),
-    _even(10.0, -35.0, 15.0, 25.0, 110.0, 15.0, 30.0, 40.0, -50.0),
+    _even(10.0, -40.0, 15.0, 25.0, 110.0, 15.0, 30.0, 40.0, -50.0),
     _even(20.0, 40.0, 50.0, 105.0, 20.0, 30.0, 45.0),
     _LEFT,
     replace(_LEFT, left=_LEFT.right, right=_LEFT.left, aside=-_LEFT.aside),

@@ -92,8 +92,8 @@ def test_the_ragdoll_is_that_of_the_same_character_with_an_ordinary_rest_pose(na
     build.rebuild(plain.obj, plain.scene)
     for found, same, rest in zip(_joints(line.obj), _joints(plain.obj), at_rest, strict=True):
         assert (found[0], found[2]) == (same[0], same[2]) and found[2][:2] == rest[2][:2]
-        assert found[1][0] == pytest.approx(same[1][0], rel=1e-3), found[0]
-        assert found[1][1:] == pytest.approx(same[1][1:], rel=0.01), found[0]  # fits of shapes hang on rounding
+        # Corners of hulls hang on rounding, and by their volumes bodies share the mass of a head or a limb.
+        assert found[1] == pytest.approx(same[1], rel=0.01), found[0]
         assert found[3] == pytest.approx(same[3], abs=np.radians(0.1)), found[0]
         assert np.abs(found[4] - same[4]).max() < 1e-3, found[0]
         # The pose taken is one at ease: it differs from the plain one's rest pose by what limbs swing about theirs.
