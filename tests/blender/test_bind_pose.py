@@ -83,8 +83,7 @@ def test_the_ragdoll_is_that_of_the_same_character_with_an_ordinary_rest_pose(na
     for i, bone in enumerate(plain.obj.data.bones):
         bone.name = bone.name if named else f"Node_{i}"
     line = in_line(plain)
-    notes = build.build(line.obj, line.scene).notes
-    (taken,) = (note for note in notes if "no body could take the bind pose" in note)
+    (taken,) = (n for n in build.build(line.obj, line.scene).notes if "no body could take the bind pose" in n)
     build.build(plain.obj, plain.scene)
     at_rest = _joints(plain.obj)
     plain.scene.frame_set(int(taken.split("frame ")[1].split()[0]))

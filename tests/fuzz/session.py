@@ -31,6 +31,7 @@ import rigs  # noqa: E402
 from active_ragdoll.core.blender.physics import built, collision, source  # noqa: E402
 from active_ragdoll.core.blender.run import shot_run, simulate  # noqa: E402
 from active_ragdoll.core.blender.runtime import STATE  # noqa: E402
+from active_ragdoll.core.blender.settings.at_frame import animates  # noqa: E402
 from active_ragdoll.core.errors import RagdollError  # noqa: E402
 
 TOLERANCE = 1e-5  # of places, as a share of the character's height or of where it is
@@ -189,12 +190,12 @@ def _object(obj) -> tuple:
     """What the user knows of an object."""
     body = obj.rigid_body
     constraints = [
-        # A target that is in no scene does not outlive saving.
-        (c.name, c.type, c.influence, target.name if target is not None and target.users_scene else "")
+        # A target that is in no scene does not outlive saving; in its frames a bake turns influences off by keys.
+        (c.name, c.type, animates(obj, path) or c.influence, target.name if target and target.users_scene else "")
         for owner in (obj, *(obj.pose.bones if obj.pose else ()))
         for c in owner.constraints
         if not source.is_own(c)
-        for target in [getattr(c, "target", None)]
+        for target, path in [(getattr(c, "target", None), c.path_from_id("influence"))]
     ]
     hidden = {scene.collection for scene in bpy.data.scenes if scene.active_ragdoll.is_source}
     inside = [c for c in obj.users_collection if not (built.is_ours(c) or c.active_ragdoll.owner or c in hidden)]
