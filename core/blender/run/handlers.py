@@ -321,8 +321,8 @@ def _end(scene, text: str) -> None:
 
 @_handler("undo_pre", "redo_pre")
 def before_undo() -> None:
-    """Let go of joints, since Blender is about to free bodies that their copies look at."""
-    for scene in _with_world(STATE.worlds_with_joints):
+    """Let go of joints, since Blender is about to free bodies that their copies look at; also without a run of ours."""
+    for scene in _with_world(STATE.worlds_with_joints | {s.name for s in bpy.data.scenes if built.ragdolls(s)}):
         world.clear_old(scene)
         world.release(scene)
     STATE.worlds_with_joints.clear()
