@@ -218,8 +218,8 @@ class Hits(Effect):
         """Where a hand is to go: the last hit that asks for it and hurts, and where that came in [3]; None: nowhere."""
         own = self.by_name.get(character.name)
         since = {hit: own.hurting.get(hit.title, 0.0) for hit in own.hits if getattr(hit, "hold", False)} if own else {}
-        found = [hit for hit, seconds in since.items() if 0.0 < seconds < hit.hurts]
-        return None if not found else (hit := min(found, key=since.get), own.wounds.get(hit.title, np.array(hit.point)))
+        hit = min((hit for hit, seconds in since.items() if 0.0 < seconds < hit.hurts), key=since.get, default=None)
+        return None if hit is None else (hit, own.wounds.get(hit.title, np.array(hit.point)))
 
     def finish(self, run) -> None:
         for hitter in [hitter for own in self.by_name.values() for hitter in own.hitters if hitter.acting]:
