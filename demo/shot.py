@@ -47,14 +47,27 @@ def walker(scene: bpy.types.Scene, name: str = "Mannequin", **walk) -> bpy.types
     return armature
 
 
-def camera(scene: bpy.types.Scene, place: Sequence[float], focus: Sequence[float], lens: float = 50.0) -> None:
-    """A camera that stands still [m] and looks at a point [m]."""
+def camera(
+    scene: bpy.types.Scene,
+    place: Sequence[float],
+    focus: Sequence[float],
+    lens: float = 50.0,
+    follows: bpy.types.Object | None = None,
+) -> None:
+    """A camera at a place [m] that looks at a point [m]; both go along with a character where one is to be followed.
+
+    Followed are x and y of what its first bone carries: place and focus are then counted from there.
+    """
     data = bpy.data.cameras.new("Camera")
     data.lens = lens
     obj = bpy.data.objects.new("Camera", data)
     obj.location = place
     obj.rotation_mode = "QUATERNION"
     obj.rotation_quaternion = (Vector(focus) - Vector(place)).to_track_quat("-Z", "Y")
+    if follows is not None:
+        along = obj.constraints.new("COPY_LOCATION")
+        along.target, along.subtarget = follows, follows.active_ragdoll.parts[0].bone
+        along.use_z, along.use_offset = False, True
     scene.collection.objects.link(obj)
     scene.camera = obj
 

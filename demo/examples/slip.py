@@ -28,7 +28,7 @@ def main(out: Path) -> None:
         effects.add_hit(walker, scene, bone, SLIP, (0.0, -strength, 0.1 * abs(strength)), duration=0.08)
     scene.frame_set(SLIP)
     place = np.array(walker.matrix_world @ walker.pose.bones["spine"].head)
-    shot.camera(scene, (place[0] - 5.6, place[1] - 2.2, 1.6), (place[0], place[1] - 0.3, 0.6), lens=42.0)
+    shot.camera(scene, (place[0] - 5.6, place[1] - 2.2, 1.6), (place[0], place[1] - 0.3, 0.6), lens=54.0)
     head = walker.pose.bones["spine.006"]
     found, cost = shot.run(scene, lambda: (walker.active_ragdoll.state, (walker.matrix_world @ head.head).z))
     began = shot.changes({frame: state for frame, (state, _height) in found.items()})

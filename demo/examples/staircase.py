@@ -36,7 +36,7 @@ def main(out: Path) -> None:
     effects.set_tone(walker, "AWAKE")
     walker.active_ragdoll.recovery.knock_out_speed = 0.3
     effects.add_hit(walker, scene, "spine.003", PUSH, IMPULSE, (0.0, 0.05, 0.0), duration=BLOW)
-    shot.camera(scene, (-5.4, edge - 4.2, 2.1), (0.0, edge - 1.0, 0.75), lens=38.0)
+    shot.camera(scene, (-4.1, -2.8, 1.8), (0.0, -0.2, 1.05), lens=31.0, follows=walker)
     hips = walker.pose.bones["spine"]
     found, cost = shot.run(scene, lambda: (walker.active_ragdoll.state, (walker.matrix_world @ hips.head).z))
     began = shot.changes({frame: state for frame, (state, _height) in found.items()})

@@ -32,7 +32,7 @@ def main(out: Path) -> None:
     scene.frame_set(MEET)
     place = np.array(walker.matrix_world @ walker.pose.bones["spine"].head)
     drive(make_car(scene), scene, place)
-    shot.camera(scene, (place[0] + 5.4, place[1] - 6.4, 1.8), (place[0] + 3.2, place[1] - 0.2, 0.75), lens=31.0)
+    shot.camera(scene, (1.3, -4.6, 1.4), (-0.1, 0.0, 0.8), lens=38.0, follows=walker)
     found, cost = shot.run(scene, lambda: (walker.active_ragdoll.state, shot.bodies(walker)[:, :3, 3]))
     began = shot.changes({frame: state for frame, (state, _places) in found.items()})
     middles = np.array([places.mean(axis=0) for _state, places in found.values()])
