@@ -36,6 +36,10 @@ class MatrixPose(LocalPose):
     def __init__(self, matrices: np.ndarray) -> None:
         self._matrices = matrices
 
+    def take_apart_as(self, known: LocalPose) -> None:
+        """Take the parts of the same pose, which is known apart."""
+        self._parts = known.positions, known.rotations, known.scales
+
     @cached_property
     def _parts(self) -> tuple:
         return pose_space.decompose_matrices(self._matrices)

@@ -1,5 +1,6 @@
 """Joint-space drives: motors between child and parent bodies, and what a run writes to them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -9,7 +10,7 @@ from ... import quaternion, skeleton
 from ...pose import affine
 from ...ragdoll import drives
 from ...ragdoll.drives import joint_motors
-from ...ragdoll.drives.law import Frame, Joints, merged
+from ...ragdoll.drives.law import Frame, Joints
 from ...ragdoll.joints import limits
 from ..settings import at_frame
 from . import body_objects, built
@@ -80,7 +81,8 @@ class JointDrives:
     places: np.ndarray  # joint and motor [2, e] of each Empty
     motors: tuple  # the Empties
     frames: np.ndarray  # the joints' frames in bind pose, world [k, 4]
-    bind: np.ndarray  # rotations of all bodies in bind pose [m, 4]
+    axes: np.ndarray  # of these in the parents [k, 3, 3]
+    from_bind: np.ndarray  # inverses of the rotations of all bodies in bind pose [m, 4]
     heads: np.ndarray  # the joints' places in their bodies [k, 3] [m]
     carries: np.ndarray  # whether a joint carries a body [k, m]
     moments: np.ndarray  # of inertia of all bodies about their own axes [m, 3]
@@ -95,7 +97,7 @@ class JointDrives:
     def relative(self, matrices) -> np.ndarray:
         """Rotations [k, 4] of children against parents, in the joints' frames, of rigid matrices [m, 4, 4]."""
         if self._last[0] is not matrices:
-            turned = quaternion.multiply(quaternion.from_matrix(matrices[:, :3, :3]), quaternion.conjugate(self.bind))
+            turned = quaternion.multiply(quaternion.from_matrix(matrices[:, :3, :3]), self.from_bind)
             between = quaternion.multiply(quaternion.conjugate(turned[self.parents]), turned[self.rows])
             found = quaternion.multiply(quaternion.conjugate(self.frames), quaternion.multiply(between, self.frames))
             self._last = matrices, found
@@ -107,9 +109,20 @@ class JointDrives:
         rotations, centers = run.body[:, :3, :3], run.body[:, :3, 3]
         pivots = centers[rows] + np.einsum("kij,kj->ki", rotations[rows], self.heads[of])
         tensors = joint_motors.carried_tensors(run.masses, self.moments, rotations, centers, pivots, self.carries[of])
-        frames = quaternion.multiply(quaternion.conjugate(self.bind[parents]), self.frames[of])
-        axes = rotations[parents] @ quaternion.to_matrix(frames)
+        axes = rotations[parents] @ self.axes[of]
         return axes.transpose(0, 2, 1) @ tensors @ axes
+
+    def tell(self, graph, on: np.ndarray, speeds: np.ndarray, torque: np.ndarray) -> None:
+        """Set the evaluated motors: whether they are on, their velocities [rad/s] and largest torques [N m], [k, 6]."""
+        on, speeds, torque = (values[tuple(self.places)] for values in (on, speeds, torque))
+        turned, self.told = self.told != on, on.astype(int)
+        columns = (values.tolist() for values in (on, turned, speeds, torque))
+        for motor, active, new, speed, most in zip(self.motors, *columns, strict=True):
+            constraint = motor.evaluated_get(graph).rigid_body_constraint if active or new else None
+            if new:
+                constraint.enabled = active
+            if active:
+                constraint.motor_ang_target_velocity, constraint.motor_ang_max_impulse = speed, most
 
 
 @dataclass
@@ -125,14 +138,11 @@ class Muscles:
     strongest: np.ndarray  # largest torques [j] [N m], 0 for no limit
     holding: np.ndarray  # torques [j] with which each motor at least keeps to its velocity [N m]
 
-    def command(self, own: JointDrives, run, relative, frame: Frame) -> np.ndarray:
-        """What `Law.joint_command` gives, of all joints [2, k, 3]; 0 for others."""
+    def command(self, own: JointDrives, run, relative, frame: Frame) -> tuple:
+        """What `Law.joint_command` gives."""
         course = relative[self.of], self.start, self.end, self.weight
         carried = run.inertia[own.rows[self.of]], partial(own.carried, run, self.of)
-        joints = Joints(*course, *carried, 0.0, self.parameters, frame, self.memory)
-        found = np.zeros((2, len(own.rows), 3))
-        found[:, self.of] = drives.of("SPRING").joint_command(joints)
-        return found
+        return drives.of("SPRING").joint_command(Joints(*course, *carried, 0.0, self.parameters, frame, self.memory))
 
 
 def gather_motors(characters) -> JointDrives | None:
@@ -159,11 +169,11 @@ def gather_motors(characters) -> JointDrives | None:
         return None
     rows, parents, available, frames, heads = (np.array(values) for values in zip(*joints, strict=True))
     *places, empties = zip(*motors, strict=True)
-    turns = quaternion.from_matrix(np.array([part.bind for part in parts])[:, :3, :3])
-    own_moments, told = body_objects.own_moments([part.body for part in parts]), np.full(len(motors), -1)
-    carries = skeleton.descends(ancestors)[rows]
-    inner = rows, parents, available, np.array(places), empties, frames, turns, heads
-    return JointDrives(*inner, carries, own_moments, told)
+    from_bind = quaternion.conjugate(quaternion.from_matrix(np.array([part.bind for part in parts])[:, :3, :3]))
+    axes = quaternion.to_matrix(quaternion.multiply(from_bind[parents], frames))
+    inner = rows, parents, available, np.array(places), empties, frames, axes, from_bind, heads
+    own_moments = body_objects.own_moments([part.body for part in parts])
+    return JointDrives(*inner, skeleton.descends(ancestors)[rows], own_moments, np.full(len(motors), -1))
 
 
 def write_motors(run, before, seconds: float, substeps: int, gravity: float) -> None:
@@ -173,42 +183,29 @@ def write_motors(run, before, seconds: float, substeps: int, gravity: float) -> 
         before: where the animation had the bodies at the frame shown [m, 4, 4].
         seconds, substeps: of the frame. gravity: [m/s^2].
     """
-    own = run.joint_drives
+    own, by_laws = run.joint_drives, run.joint_space.any()
     muscles = [each for effect in run.effects.values() for each in effect.muscles]
-    if not (muscles or run.joint_space.any() or own.told.any()):
+    if not (muscles or by_laws or own.told.any()):
         return
     relative, frame = own.relative(run.body), Frame(seconds, substeps)
-    limit = run.numbers["max_torque"][own.rows]
-    commands = [(np.zeros(len(limit), dtype=bool), np.zeros((len(limit), 3)), np.zeros((len(limit), 1)))]
-    if run.joint_space.any():
-        commands += _of_laws(run, before, relative, frame, gravity)
-    for each in muscles:
-        mask = np.zeros(len(limit), dtype=bool)
-        mask[each.of], limit[each.of] = True, each.strongest
-        commands.append((mask, *each.command(own, run, relative, frame)))
-    velocity = merged([(mask, velocity) for mask, velocity, _torque in commands])
+    velocity, limit = np.zeros((len(relative), 3)), run.numbers["max_torque"][own.rows]
+    commands = [*_of_laws(run, before, relative, frame, gravity)] if by_laws else []
+    commands += [(each.of, *each.command(own, run, relative, frame)) for each in muscles]
+    for of, wanted_velocity, _torque in commands:
+        velocity[of] = wanted_velocity
     on, speeds, axes = joint_motors.motor_speeds(relative, velocity, own.available, seconds)
-    given = [(mask, joint_motors.shares(axes, on, most) if most.shape[1] == 3 else most) for mask, _, most in commands]
-    torque = np.broadcast_to(merged(given), on.shape).copy()
+    torque = np.zeros(on.shape)
+    for of, _velocity, most in commands:
+        torque[of] = joint_motors.shares(axes[of], on[of], most) if most.shape[1] == 3 else most
     for each in muscles:
-        torque[each.of] = np.maximum(torque[each.of], each.holding[:, None])
-    torque = np.minimum(np.minimum(torque, np.where(limit > 0.0, limit, np.inf)[:, None]), STRONGEST)
+        limit[each.of], torque[each.of] = each.strongest, np.maximum(torque[each.of], each.holding[:, None])
+    torque = np.minimum(torque, np.minimum(np.where(limit > 0.0, limit, np.inf), STRONGEST)[:, None])
     on &= torque > 0.0
-    on, speeds, torque = (values[tuple(own.places)] for values in (on, speeds, torque))
-    turned, own.told = own.told != on, on.astype(int)
-    columns, graph = (values.tolist() for values in (on, turned, speeds, torque)), run.graph
-    for motor, active, new, speed, most in zip(own.motors, *columns, strict=True):
-        if not (active or new):
-            continue
-        constraint = motor.evaluated_get(graph).rigid_body_constraint
-        if new:
-            constraint.enabled = active
-        if active:
-            constraint.motor_ang_target_velocity, constraint.motor_ang_max_impulse = speed, most
+    own.tell(run.graph, on, speeds, torque)
 
 
-def _of_laws(run, before, relative, frame: Frame, gravity: float) -> list[tuple]:
-    """The joints that each law leads [k], and what it asks of their motors, see `Law.joint_command`."""
+def _of_laws(run, before, relative, frame: Frame, gravity: float) -> Iterator[tuple]:
+    """The places of the joints that each law leads, and what it asks of their motors, see `Law.joint_command`."""
     own = run.joint_drives
     joints = Joints(
         relative=relative,
@@ -222,7 +219,6 @@ def _of_laws(run, before, relative, frame: Frame, gravity: float) -> list[tuple]
         parameters={name: values[own.rows] for name, values in run.numbers.items()},
         frame=frame,
     )
-    return [
-        (mask, *law.joint_command(replace(joints, memory=own.memory.setdefault(law.identifier, {}))))
-        for law, mask in drives.in_use(run.drive[own.rows])
-    ]
+    for law, mask in drives.in_use(run.drive[own.rows]):
+        of, memory = np.flatnonzero(mask), own.memory.setdefault(law.identifier, {})
+        yield of, *(values[of] for values in law.joint_command(replace(joints, memory=memory)))

@@ -47,9 +47,8 @@ class Falling:
         self.strengths = character.strengths[0][own]
         self.hands = self._hands(drives, roles, parents, settings) if record["postures"] else []
         self.hit, self.hand = None, None  # the hand that is held to where a hit hurts
-        trunk, feet, shanks = (
-            begin + np.flatnonzero(np.isin(roles, of)) for of in ((PELVIS, SPINE, CHEST), FOOT, SHANK)
-        )
+        parts = (PELVIS, SPINE, CHEST), FOOT, SHANK
+        trunk, feet, shanks = (begin + np.flatnonzero(np.isin(roles, of)) for of in parts)
         known = record["facing"] and len(trunk)
         self.trunk, self.feet = trunk if known else np.array([begin]), feet if len(feet) else shanks
         masses = run.masses[self.trunk]
@@ -108,8 +107,8 @@ class Falling:
         # Who lies does not go on holding a hand in the air that has not come there.
         return self.hand, way, max(self.fall.strength, float(smooth_step((LETS_GO[1] - off) / LETS_GO[0])))
 
-    def step(self, run, solids, gravity: np.ndarray, reflexes: bool, seconds: float) -> None:
-        """After a frame is shown: the fall until the next one. solids: see `ground.bounded`."""
+    def step(self, run, solids, gravity: tuple, reflexes: bool, seconds: float) -> None:
+        """After a frame is shown: the fall until the next one. solids: gives those of `ground.bounded`."""
         rows, body, height = self.trunk, run.body, self.character.height
         pull, lean, axes, clearance = math.hypot(*gravity), None, None, np.inf
         if not self.fall.touched:
@@ -117,7 +116,7 @@ class Falling:
             feet = np.add.reduce(body[self.feet, :3, 3]) / len(self.feet) if len(self.feet) else place
             lean, axes = (place - feet).tolist(), self._axes(run)
             if pull > 0.0:
-                clearance = self._clearance(run, solids(), gravity / pull) - MARGIN * height
+                clearance = self._clearance(run, solids(), np.array(gravity) / pull) - MARGIN * height
         velocity = (self.shares @ ((body[rows, :3, 3] - run.body_before[rows, :3, 3]) / seconds)).tolist()
         found = tone.Trunk(lean, velocity, axes, clearance, height, gravity)
         self.fall = tone.step(self.fall, found, reflexes, seconds)
@@ -127,7 +126,7 @@ class Falling:
         starts, turns = run.body[self.trunk, :3, 3], run.body[self.trunk, :3, :3]
         reach = FAR * self.character.height * down
         sizes = ((self.corners @ turns.transpose(0, 2, 1)) @ down).max(axis=1)
-        met = ground.meetings(solids, starts, np.tile(reach, (len(starts), 1)))
+        met = ground.meetings(solids, starts, np.zeros_like(starts) + reach)
         return min((float((place - starts[row]) @ down - sizes[row]) for row, place in met), default=np.inf)
 
     def _axes(self, run) -> list | None:
@@ -179,14 +178,15 @@ class Tone(Effect):
             names = "of", "rows", "arms", "serial", "limits", "strengths", "start", "known"
             self._joined = {name: np.concatenate([getattr(each, name) for each in own]) for name in names}
             self._postures = self._joined.pop("known"), np.concatenate([each.turns for each in own], axis=1)
-            self._whose = np.repeat(np.arange(len(own)), [len(each.of) for each in own])
+            counts = [len(each.of) for each in own]
+            self._whose, self._firsts = np.repeat(np.arange(len(own)), counts), [0, *np.cumsum(counts).tolist()]
             relative, acceleration, self._end = (values[self._joined["of"]] for values in kept)
             self._memory = {"last": (relative, acceleration)}  # of the law of springs
 
     def _led(self, run, scene, settings: list, seconds: float) -> motors.Muscles:
         """The muscles for the next frame, once each fall has gone on."""
-        joints, whose, falling = self._joined, self._whose, self._falling.values()
-        relative, gravity = run.joint_drives.relative(run.body)[joints["of"]], np.array(world.gravity(scene))
+        joints, whose, falling, drives = self._joined, self._whose, list(self._falling.values()), run.joint_drives
+        relative, gravity = drives.relative(run.body)[joints["of"]], world.gravity(scene)
         course, start = (whose, joints["start"], self._postures, relative), self._end
         if any(fading := [each.fall.faded > 0.0 for each in falling]):
             now = tone.target([each.fall for each in falling], *course)
@@ -195,23 +195,22 @@ class Tone(Effect):
         for each, own in zip(falling, settings, strict=True):
             each.step(run, solids, gravity, own.reflexes, seconds)
         falls, pull = [each.fall for each in falling], math.hypot(*gravity)
+        paces = [tone.pace(each.character.height, pull) for each in falling]
         before, self._end, held = self._end, tone.target(falls, *course), {}
-        for first, each in zip(np.searchsorted(whose, range(len(falls))).tolist(), falling, strict=True):
+        for each, first, pace in zip(falling, self._firsts, paces):
             if (found := each.reaching(run)) is not None:
-                share = -math.expm1(-seconds / (tone.REACHES * tone.pace(each.character.height, pull)))
+                share = -math.expm1(-seconds / (tone.REACHES * pace))
                 (hand, way, much), at = found, [first + joint for joint in found[0].joints]
                 self._end[at] = quaternion.slerp(before[at], hand.reaching(self._end[at[0]], way)[0], share)
                 start[at], held = before[at], held | dict.fromkeys(at, tone.HELD * much)
-        tones, fades, holds, reflexes = (
-            np.array(values)[whose]
-            for values in zip(*((own.tone, f.strength, f.holds, own.reflexes) for own, f in zip(settings, falls)))
-        )
-        rows, paces = joints["rows"], [tone.pace(each.character.height, pull) for each in falling]
+        rows, now = joints["rows"], [(own.tone, f.strength, f.holds, own.reflexes) for own, f in zip(settings, falls)]
+        tones, fades, holds, reflexes = np.array(now)[whose].T
         weight = run.numbers["tone"][rows] * ~(run.limp | run.kinematic)[rows] * tones * fades
         weight *= run.effect("hits").strength[rows]
-        weight[[*held]] = np.maximum(weight[[*held]], [*held.values()])
+        if held:
+            weight[[*held]] = np.maximum(weight[[*held]], [*held.values()])
         braced = np.minimum(np.where(joints["arms"], tone.BRACED * weight, weight), 1.0)
-        weight, own = np.where(reflexes, braced, weight), run.numbers["max_torque"][rows]
+        weight, own = np.where(reflexes > 0.0, braced, weight), run.numbers["max_torque"][rows]
         weight = tone.stiffened(weight, fades, self._memory["last"][0], relative, joints["limits"])
         strongest = np.where(own > 0.0, own, joints["strengths"])
         frequency = tone.FREQUENCY * joints["serial"] / np.array(paces)[whose]

@@ -34,9 +34,9 @@ def axes(relative):
 
     Zero for a motor that is within 0.6 degrees of degenerate.
     """
-    z = quaternion.to_matrix(relative)[..., :, _Z].swapaxes(-1, -2)
-    x = _UNIT[_X]
-    across = x - z * np.einsum("...kj,kj->...k", z, x)[..., None]
+    turns = quaternion.to_matrix(relative)
+    z = turns[..., :, _Z].swapaxes(-1, -2)
+    across = _UNIT[_X] - z * turns[..., _X, _Z, None]
     length = np.linalg.norm(across, axis=-1, keepdims=True)
     return np.where(length > 0.01, across / np.maximum(length, 1e-9), 0.0)
 

@@ -25,7 +25,7 @@ def smooth_step(share) -> np.ndarray:
     """0..1 for 0..1 with no velocity and no acceleration at either end: 6 s^5 - 15 s^4 + 10 s^3."""
     # The upper half as the lower one upside down: there the sum of large terms would round to beyond 1.
     plain = type(share) is float  # needs no arrays: some are asked for at every frame
-    s = min(max(share, 0.0), 1.0) if plain else np.clip(np.asarray(share, dtype=float), 0.0, 1.0)
+    s = min(max(share, 0.0), 1.0) if plain else np.minimum(np.maximum(share, 0.0), 1.0)
     low = min(s, 1.0 - s) if plain else np.minimum(s, 1.0 - s)
     half = low * low * low * (low * (6.0 * low - 15.0) + 10.0)
     return (1.0 - half if s > 0.5 else half) if plain else np.where(s > 0.5, 1.0 - half, half)

@@ -66,12 +66,10 @@ def figure_of(obj, rig: Rig) -> Figure:
     parts = (of_role(anatomy, PELVIS)[:1], PELVIS_LEAN), (spine, 1.0 - PELVIS_LEAN)
     parts = (*parts, ([*of_role(anatomy, NECK), *of_role(anatomy, HEAD)], HEAD_LEAN))
     trunk = tuple((int(level[row]), lean / len(rows)) for rows, lean in parts for row in rows)
-    sides = ((LEFT, 1), (RIGHT, -1))
-    arms = [(int(level[row]), sign) for own, sign in sides for row in of_role(anatomy, UPPER_ARM, own)[:1]]
-    ends = [(arm, list(rig.skeleton.children(arm))[:1], sign) for arm, sign in arms]
-    toes = [[int(level[row]) for row in of_role(anatomy, TOE, own)[:1]] for own, _sign in sides]
-    arms = tuple((arm, end[0], sign) for arm, end, sign in ends if end)
-    return Figure(rig, legs, trunk, arms, tuple(toe[0] if toe else None for toe in toes))
+    arms, toes = ([of_role(anatomy, role, own)[:1] for own in (LEFT, RIGHT)] for role in (UPPER_ARM, TOE))
+    tops = [(int(level[row]), sign) for rows, sign in zip(arms, (1, -1), strict=True) for row in rows]
+    arms = tuple((arm, end, sign) for arm, sign in tops for end in list(rig.skeleton.children(arm))[:1])
+    return Figure(rig, legs, trunk, arms, tuple(int(level[toe[0]]) if toe else None for toe in toes))
 
 
 class Balance(Step):
@@ -114,7 +112,8 @@ class Balance(Step):
             return pose, None
         self._prepare(reader)
         pose = self.figure.turned(pose, inputs.world, before)
-        plays = self._plays(reader, pose)
+        if plays := self._plays(reader, pose):
+            pose.take_apart_as(self._local(reader, reader.frame))
         own = seen = self._gait.sample(reader.frame) if plays else self.figure.sampled(pose, inputs.world)
         if before.ahead > 0.0:
             pose = self._hurried(reader, pose, before.ahead, plays)
