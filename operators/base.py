@@ -20,8 +20,7 @@ class OnArmature:
         cls.requires = (*cls.requires, *requires)
         for attribute, value in own.items():
             setattr(cls, attribute, value)
-        name = cls.__name__.partition("_OT_")[2]
-        if name:
+        if name := cls.__name__.partition("_OT_")[2]:
             cls.bl_idname = f"active_ragdoll.{name}"
             cls.bl_label = label or name.replace("_", " ").title()
             cls.bl_description = " ".join((cls.__doc__ or "").split())  # one line, as catalogues have it

@@ -95,8 +95,7 @@ class DragOperator(OnArmature, requires=OnRagdoll.requires):
                 return self._end(context, self.cancelled(error))
             interface.redraw()
         elif self._place is not None and event.type in {"MOUSEMOVE", "LEFTMOUSE", "LEFT_CTRL", "RIGHT_CTRL"}:
-            end = viewport.dragged_to(*here[-2:], self._place, self._normal)
-            if end is not None:
+            if (end := viewport.dragged_to(*here[-2:], self._place, self._normal)) is not None:
                 context.area.header_text_set(translated(self.drag(obj, here[2], end - self._place, event.ctrl)))
                 interface.redraw()
             if event.type == "LEFTMOUSE" and event.value == "RELEASE":

@@ -31,8 +31,7 @@ class Sidebar:
     needed = ""
 
     def __init_subclass__(cls, label: str = "", parent: str = "", **own) -> None:
-        name = cls.__name__.partition("_PT_")[2]
-        if name:
+        if name := cls.__name__.partition("_PT_")[2]:
             cls.bl_label = label or name.replace("_", " ").title()
         if parent:
             cls.bl_parent_id = f"ACTIVE_RAGDOLL_PT_{parent}"

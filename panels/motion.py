@@ -47,11 +47,9 @@ class MotionPanel(Part, parent="motion"):
     kind: entries.ListKind
 
     def fill(self, _context, obj, layout):
-        kind = self.kind
-        kind.draw_head(layout)
-        item = draw_items(layout, kind.items, obj)
-        if item is not None:
-            kind.draw(layout, obj, item)
+        self.kind.draw_head(layout)
+        if (item := draw_items(layout, self.kind.items, obj)) is not None:
+            self.kind.draw(layout, obj, item)
 
 
 class ACTIVE_RAGDOLL_PT_look_at_entries(Part, bpy.types.Panel, label="Bones", parent="look_at", needed="look_at"):

@@ -58,11 +58,6 @@ def quietly(command: list[str | Path], what: str) -> None:
         raise DevError(f"{what} failed:\n{fault}")
 
 
-def requirements_of(name: str) -> tuple[str, ...]:
-    """What stands in the environment of that name: one of WITHOUT_BPY or a bpy version."""
-    return WITHOUT_BPY.get(name) or (f"bpy=={name}.*", PYTEST, JSONSCHEMA, *BPY_EXTRA.get(name, ()))
-
-
 @contextlib.contextmanager
 def locked(name: str) -> Iterator[None]:
     """Keep other commands from making the same environment: they wait. A lock of a command that died is free again."""
@@ -76,14 +71,14 @@ def locked(name: str) -> Iterator[None]:
 
 
 def environment(name: str) -> Path:
-    """The interpreter of an environment, made when it is missing or its requirements have changed."""
+    """The interpreter of an environment, of WITHOUT_BPY or for a bpy version, made when missing or out of date."""
     with locked(name):
         return _environment(name)
 
 
 def _environment(name: str) -> Path:
     folder = ENVIRONMENTS / name
-    requirements = requirements_of(name)
+    requirements = WITHOUT_BPY.get(name) or (f"bpy=={name}.*", PYTEST, JSONSCHEMA, *BPY_EXTRA.get(name, ()))
     stamp = folder / "requirements.sha256"
     digest = hashlib.sha256("\n".join(requirements).encode()).hexdigest()
     if stamp.is_file() and stamp.read_text() == digest and python_of(folder).exists():

@@ -281,8 +281,7 @@ def _palm(anatomy, side, along, heads, axes: Axes) -> np.ndarray:
     fingers = [i for i in of_role(anatomy, roles.FINGER, side) if anatomy.order[i] == 0]
     if thumbs and hands and fingers:
         to_fingers = heads[fingers].mean(axis=0) - heads[hands[0]]
-        straight = unit(to_fingers)
-        if straight is not None:
+        if (straight := unit(to_fingers)) is not None:
             aside = across(heads[thumbs[0]] - heads[hands[0]], straight)
             if np.linalg.norm(aside) > 0.1 * np.linalg.norm(to_fingers):
                 return mirror * quaternion.cross(straight, aside / np.linalg.norm(aside))

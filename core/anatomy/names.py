@@ -376,8 +376,7 @@ def _pelvis(tree: Tree, words: list, legs: dict, found: Structure) -> tuple[dict
 
 def _head(tree: Tree, words: list, carrier: int, found: Structure) -> int:
     """The head's row: named so, else what carries jaw or eyes, else the last of neck or spine beyond the arms."""
-    named = [row for row in tree.rows if words[row] == r.HEAD]
-    if named:
+    if named := [row for row in tree.rows if words[row] == r.HEAD]:
         # A head with bones of its own name inside: the topmost; "headgear" beside it carries nothing.
         return max(named, key=lambda row: (tree.reach[row] > 0.0, -len(tree.ancestors(row)), tree.height[row]))
     for row in tree.rows:

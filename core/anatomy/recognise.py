@@ -74,8 +74,7 @@ def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, end
     if attached:
         beside = named((names[row] for row in attached), 6)
         notes.append(f"Not below the body in the hierarchy, taken with the bone they stand next to: {beside}")
-    generic = [name for name, role in zip(names, roles, strict=True) if role == r.GENERIC]
-    if generic:
+    if generic := [name for name, role in zip(names, roles, strict=True) if role == r.GENERIC]:
         notes.append(f"{len(generic)} of {len(names)} bones stay generic: {named(generic, 6)}")
     if kind == r.CREATURE:
         notes.append("Neither two legs and two arms on an upright trunk nor four legs: treated as a creature")

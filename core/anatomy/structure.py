@@ -74,8 +74,7 @@ class Tree:
         self.believed = np.zeros(count, dtype=bool)
         self.count = np.ones(count, dtype=int)
         for row in reversed(self.rows):
-            below = self.children[row]
-            if below:
+            if below := self.children[row]:
                 main = max(below, key=lambda child: lengths[child] + self.reach[child])
                 self.ends[row] = self.heads[main]
                 self.reach[row] = lengths[main] + self.reach[main]
@@ -247,8 +246,7 @@ def _forward_of_legs(tree: Tree, found: Structure, leg: tuple) -> tuple[np.ndarr
         own = [found.roles[row] for row in chain]
         if roles.FOOT in own:
             ankle = chain[own.index(roles.FOOT)]
-            below = [row for row in tree.subtree(ankle) if tree.children[row] or tree.believed[row]]
-            if below:
+            if below := [row for row in tree.subtree(ankle) if tree.children[row] or tree.believed[row]]:
                 points = tree.ends[below] - tree.heads[ankle]
                 feet += points[np.argmax(np.abs(points @ forward))]
         if roles.THIGH in own and roles.SHANK in own:

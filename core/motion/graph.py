@@ -245,10 +245,9 @@ def _circle(start, here, leaving, path, place) -> list[Transition]:
             continue
         if target == start:
             return way
-        if target not in [t.target for t in path] and place(target) > place(start):
-            found = _circle(start, target, leaving, way, place)
-            if found:
-                return found
+        is_new = target not in [t.target for t in path] and place(target) > place(start)
+        if is_new and (found := _circle(start, target, leaving, way, place)):
+            return found
     return []
 
 

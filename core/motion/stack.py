@@ -204,8 +204,7 @@ def run(entries: list[Step], rig: Rig, pose: LocalPose, context, states: tuple |
         if entry.note:
             messages[entry.name] = entry.note
         try:
-            inputs = entry.read(context, pose)
-            if inputs is not None:
+            if (inputs := entry.read(context, pose)) is not None:
                 if entry.reads_reference and inputs.reference is None:
                     inputs.reference = pose if reference is None else reference
                 pose, state = entry.apply(rig, pose, inputs, state, seconds)

@@ -228,8 +228,7 @@ def _outside(s):
 
 
 def _overlaps(s):
-    deep = [(i, k, depth) for i, k, depth in s.overlaps if depth > DEEP * s.height]
-    if deep:
+    if deep := [(i, k, depth) for i, k, depth in s.overlaps if depth > DEEP * s.height]:
         i, k, depth = max(deep, key=lambda found: found[2])
         off, others = length_text(depth), _more(len(deep), "pair")
         text = f"'{s.names[i]}' and '{s.names[k]}' stand {off} in each other{others}: they push each other away"

@@ -61,8 +61,7 @@ def load_extension() -> tuple[ModuleType, bool]:
     Raises:
         RuntimeError: the environment asks for the installed extension and none is enabled.
     """
-    real = installed_name()
-    if real:
+    if real := installed_name():
         sys.meta_path[:0] = [AliasFinder(NAME, real), AliasFinder("core", real + ".core")]
         return importlib.import_module(NAME), False
     if os.environ.get(MUST_BE_INSTALLED):

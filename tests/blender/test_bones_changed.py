@@ -59,8 +59,7 @@ def test_after_a_simulation_its_frames_stay(shot):
     with pytest.raises(RagdollError, match="'head' of 'Human' is gone or renamed"):
         list(simulate.frames(scene))
     obj.data.bones["skull"].name = "head"
-    again = {frame: rigs.pose(obj) for frame in simulate.frames(scene)}
-    assert np.abs(again[30] - shown[30]).max() < 1e-5
+    assert np.abs({frame: rigs.pose(obj) for frame in simulate.frames(scene)}[30] - shown[30]).max() < 1e-5
 
 
 def _rename_helpers(scene, obj):

@@ -266,8 +266,7 @@ def delete_scene(rng, session):
 @step(2, edits=True)
 def delete(rng, session):
     """An object of the user's, a character perhaps."""
-    thing = rng.choice([None, *session.things()])
-    if thing is not None:
+    if (thing := rng.choice([None, *session.things()])) is not None:
         session.say(f"delete {thing.name!r}")
         bpy.data.objects.remove(thing)
 
@@ -275,8 +274,7 @@ def delete(rng, session):
 @step(2, edits=True)
 def duplicate(rng, session):
     """A character, as Shift D does."""
-    obj = session.character(rng, local=True)
-    if obj is not None:
+    if (obj := session.character(rng, local=True)) is not None:
         session.say(f"duplicate {obj.name!r}")
         session.activate(obj)
         session.call(bpy.ops.object.duplicate)

@@ -150,15 +150,10 @@ def choose_file(operator, path, **options):
 
 
 # ---- the five minutes ---------------------------------------------------------------------------------------------
-def write_fbx():
-    """A walking human with its mesh, as a motion library would send it; the scene is empty afterwards."""
-    walker()
+def story():
+    walker()  # with its mesh, as a motion library would send it
     bpy.ops.export_scene.fbx(filepath=str(FBX), use_armature_deform_only=True, add_leaf_bones=False)
     empty_file()
-
-
-def story():
-    write_fbx()
     yield from choose_file(bpy.ops.extensions.package_install_files, ZIP, repo="user_default")
     yield from until(lambda: hasattr(bpy.types.Object, "active_ragdoll"), "installed and enabled")
     yield "installed"

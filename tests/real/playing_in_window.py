@@ -81,13 +81,9 @@ def has_begun_once():
     build_anew()
 
 
-def stop():
-    if any(window.screen.is_animation_playing for window in bpy.context.window_manager.windows):
-        bpy.ops.screen.animation_play()
-
-
 def stopped_as_played():
-    stop()
+    if any(window.screen.is_animation_playing for window in bpy.context.window_manager.windows):
+        bpy.ops.screen.animation_play()  # it stops
     is_as_played(FIRST + 2)
     build_anew()
 

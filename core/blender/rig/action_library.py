@@ -140,8 +140,7 @@ class Library:
     def with_markers(self, choice, clip: Clip) -> Clip:
         """The clip with its action's pose markers, or, without any, with its feet's contacts, which are none where the
         character stands."""
-        markers = sorted((marker.frame, marker.name) for marker in getattr(choice.action, "pose_markers", ()))
-        if markers:
+        if markers := sorted((marker.frame, marker.name) for marker in getattr(choice.action, "pose_markers", ())):
             times = [((frame - clip.start_frame) / clip.fps, name) for frame, name in markers]
             return replace(clip, markers=tuple((name, time) for time, name in times if 0.0 <= time < clip.length))
         return replace(clip, markers=self._contacts(clip))

@@ -216,10 +216,9 @@ def _kept(obj, scene, frame: int, measured) -> dict:
     if frame <= world.shot_range(scene)[0]:
         return {}
     run = STATE.runs.get(scene.name)
-    if run is not None and run.frame == frame - 1:
-        character = next((c for c in run.characters if c.name == obj.name), None)
-        if character is not None:
-            kept.setdefault(frame, {}).update(measured(run, character, scene))
+    characters = run.characters if run is not None and run.frame == frame - 1 else ()
+    for character in (each for each in characters if each.name == obj.name):
+        kept.setdefault(frame, {}).update(measured(run, character, scene))
     return kept.get(frame, {})
 
 

@@ -114,8 +114,7 @@ class Character:
         self.source, self.physics = settings.source, settings.physics_armature
         self.bodies, self.targets = settings.bodies, settings.targets  # collections
         self.bone_names: list[str] = [part.bone for part in parts]
-        missing = [name for name in self.bone_names if name not in index]
-        if missing:
+        if missing := [name for name in self.bone_names if name not in index]:
             raise RagdollError(f"Bone '{missing[0]}' of '{obj.name}' is gone or renamed: build the ragdoll anew")
         self.rows = slice(begin, begin + len(parts))  # of its bodies in the run's arrays
         self.bones = np.array([index.index(name) for name in self.bone_names])  # of the bodies in the pose [m]

@@ -145,8 +145,7 @@ def remove(obj, what: str) -> None:
 
 def move(obj, what: str, step: int) -> None:
     """Move the active item up (-1) or down (1), where there is room."""
-    owner = entries.lists()[what].owner(obj)
-    if owner is not None:
+    if (owner := entries.lists()[what].owner(obj)) is not None:
         edit_list(owner, what, "MOVE", step)
 
 

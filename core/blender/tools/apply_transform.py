@@ -75,8 +75,7 @@ def _check(obj, scene) -> None:
         raise RagdollError(f"'{obj.name}' is from a library: apply its transform there")
     if obj.mode == "EDIT":
         raise RagdollError(f"'{obj.name}' is in Edit Mode: leave it first")
-    moving = [constraint.name for constraint in obj.constraints if not constraint.mute]
-    if moving:
+    if moving := [constraint.name for constraint in obj.constraints if not constraint.mute]:
         raise RagdollError(f"'{obj.name}' is moved by its constraint '{moving[0]}': apply or disable that first")
     others = [o for o in bpy.data.objects if o.data == obj.data and o != obj and not built.is_ours(o)]
     others = [o for o in others if not any(s.active_ragdoll.is_source for s in o.users_scene)]  # nor copies of ours

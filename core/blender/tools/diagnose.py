@@ -255,8 +255,7 @@ def remedy(obj, scene, kind: str, bones=()) -> None:
         return
     if kind == diagnosis.TINY:  # their parents' bodies carry them
         parents = {part.bone: part.parent for part in settings.parts}
-        unknown = [name for name in bones if name not in parents]
-        if unknown:
+        if unknown := [name for name in bones if name not in parents]:
             raise RagdollError(f"Bone '{unknown[0]}' of '{obj.name}' has no body")
         merged = {name for name in bones if parents[name]}
         chosen = [bone.active_ragdoll.simulate and bone.name not in merged for bone in obj.pose.bones]
@@ -354,8 +353,7 @@ def _excesses(obj, scene, first: int, last: int) -> Iterator[tuple]:
     to_world, poses = source.poses_over(obj, range(first, last + 1), scene.frame_current)
     pose = BindPose(obj, to_world)
     parts = obj.active_ragdoll.parts
-    missing = [part.bone for part in parts if part.bone not in pose.row]
-    if missing:
+    if missing := [part.bone for part in parts if part.bone not in pose.row]:
         raise RagdollError(f"Bone '{missing[0]}' of '{obj.name}' is gone or renamed: build the ragdoll anew")
     plan = SimpleNamespace(bones=np.array([pose.row[part.bone] for part in parts]), parents=built.parents_of(parts))
     turns = np.array([obj.pose.bones[part.bone].active_ragdoll.joint_rotation for part in parts], dtype=float)

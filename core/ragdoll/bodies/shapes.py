@@ -302,8 +302,7 @@ def join_loose_roots(bones, parents, heads, tails, bone_parents, hung):
             inside = (shares[0] < shares[1]) & (np.abs(shares - 0.5).max(axis=0) < 0.5 + tolerance / length)
             own = shares[0, i]
             inside &= off < tolerance
-            twins = [twin for twin in np.flatnonzero(inside) if i not in path_to_root(parents, twin)]
-            if twins:
+            if twins := [twin for twin in np.flatnonzero(inside) if i not in path_to_root(parents, twin)]:
                 parents[i] = twins[np.argmin(np.abs(own - np.clip(own, *shares[:, twins])))]
                 break
     for i in np.flatnonzero(parents < 0) if len(hung) else ():
