@@ -49,11 +49,7 @@ def fault_of(command: list[str | Path]) -> str:
 
 
 def quietly(command: list[str | Path], what: str) -> None:
-    """Run a command and show its output only if it fails.
-
-    Raises:
-        DevError: it failed.
-    """
+    """Run a command and show its output only if it fails. Raises DevError: it failed."""
     if fault := fault_of(command):
         raise DevError(f"{what} failed:\n{fault}")
 

@@ -31,10 +31,8 @@ def functions(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def import_graph(trees: dict[tuple[str, ...], ast.AST]) -> dict[tuple[str, ...], set[tuple[str, ...]]]:
-    """Which modules each module imports, also inside functions and for types alone.
-
-    Args:
-        trees: by the module's dotted name as a tuple; a package is named as its folder.
+    """Which modules each module imports, also inside functions and for types alone; each is a tuple, its dotted name,
+    a package named as its folder.
     """
     graph = {}
     packages = {name[:i] for name in trees for i in range(len(name))}

@@ -234,10 +234,8 @@ class Wires:
         return carried.take(kept.places, axis=0).reshape(-1, 2, 3)
 
     def outlined(self, matrices, eye, kept: "Kept") -> np.ndarray:
-        """Which of the lines that are kept are seen [k]: of a body those at which its surface turns out of sight.
-
-        Args:
-            eye: homogeneous place of the viewer [4], or with 0 at the end the direction to him.
+        """Which of the lines that are kept are seen [k]: of a body those at which its surface turns out of sight. `eye`
+        is the homogeneous place of the viewer [4], or with 0 at the end the direction to him.
         """
         seen = np.ones(len(kept.group), dtype=bool)
         rows = np.flatnonzero(kept.group % KINDS == BODY)
@@ -274,10 +272,8 @@ class Wires:
         return mask.ravel()
 
     def lines(self, matrices, selected, show: "Show | None" = None, eye=None) -> "Lines":
-        """The lines of a frame, for world matrices of the bodies [m, 4, 4] and which of them are selected [m].
-
-        Args:
-            eye: see `outlined`; without one all edges of the bodies are seen.
+        """The lines of a frame, for world matrices of the bodies [m, 4, 4] and which of them are selected [m]. `eye`:
+        see `outlined`; without one all edges of the bodies are seen.
         """
         show = show or Show()
         selected = np.asarray(selected, dtype=bool)

@@ -126,10 +126,8 @@ def drawn(panel, obj) -> list | None:
 
 
 def standing_in(panel, layout):
-    """A panel that draws into a layout of the test's: Blender makes real ones only while it draws.
-
-    Args:
-        panel: one of our panel classes; the stand-in has what it and its bases of ours define.
+    """A stand-in for one of our panels, with what it and its bases of ours define, that draws into a test's layout:
+    Blender makes real ones only while it draws.
     """
     package = panel.__module__.rpartition(".")[0]
     ours = [cls for cls in reversed(panel.__mro__) if cls.__module__.startswith(package)]

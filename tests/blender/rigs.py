@@ -471,11 +471,7 @@ def animation(obj, frames) -> dict:
 
 
 def play(scene, first: int, last: int, read=None) -> list:
-    """Step live through a shot from its first frame; `read()` is called at each frame.
-
-    Raises:
-        AssertionError: the run stopped with a message.
-    """
+    """Step live through a shot from its first frame; `read()` is called at each. Fails where the run has a message."""
     from active_ragdoll.core.blender.runtime import STATE
 
     def told():

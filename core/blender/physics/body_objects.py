@@ -170,11 +170,7 @@ _TUNED = (("mass", "mass"), ("friction", "friction"), ("restitution", "bouncines
 
 
 def record_bodies(obj, bones=None) -> None:
-    """Record the bodies of a ragdoll and their compounds' pieces as they are now: only later changes count as edits.
-
-    Args:
-        bones: names of those to record; without, all, at the end of a build.
-    """
+    """Record bodies with compounds' pieces, all or those of some bones, as they are: only later changes are edits."""
     pieces = pieces_by_body(obj.active_ragdoll)
     for part in obj.active_ragdoll.parts:
         body, its = part.body, pieces.get(part.body, ())

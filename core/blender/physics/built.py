@@ -52,10 +52,8 @@ def is_ours(thing) -> bool:
 
 
 def write(collection, parts: list[Part], height: float, scale: float) -> None:
-    """Store the record of a build on its collection.
-
-    Args:
-        height: largest extent of the bind pose [m]. scale: the character's scale in the world at build time.
+    """Store the record of a build on its collection: `height` is the largest extent of the bind pose [m], `scale` the
+    character's in the world at build time.
     """
     numbers = [map(_floats, (part.offset, part.bind, part.inertia, part.moments)) for part in parts]
     rows = [[part.bone, part.parent, *own, int(part.depth)] for part, own in zip(parts, numbers, strict=True)]

@@ -56,9 +56,7 @@ def meetings(solids: tuple, starts: np.ndarray, ways: np.ndarray) -> list:
 
 def highest(scene, found, place: complex, top: float, depth: float) -> tuple | None:
     """Height of the ground at a place, between `top` and so much below [m], and whose; None where there is none.
-
-    Args:
-        found: solids of the scene; those that physics moves are no ground.
+    Of the solids `found` in the scene those that physics moves are no ground.
     """
     graph, grounds = depsgraph_of(scene), []
     for solid in found:

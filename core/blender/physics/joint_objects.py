@@ -201,12 +201,8 @@ def fit_limits(settings, relative, margin: float, *, fixed_too: bool = False) ->
 
 
 def ignore_overlapping_pairs(pose, plan, poses, notes) -> None:
-    """Let pairs of bodies pass through each other that overlap in the animation itself.
-
-    Otherwise they would burst apart in the first pose and fight the drives later.
-
-    Args:
-        poses: world matrices of all bones over the sampled frames [f, n, 4, 4].
+    """Let pairs of bodies pass through each other that overlap in the animation itself: they would burst apart in the
+    first pose and fight the drives later. `poses` are world matrices of all bones over the sampled frames [f, n, 4, 4].
     """
     first, second = plan.strangers()
     if not len(first):
@@ -226,9 +222,7 @@ def separations(obj, pose, plan, poses, to_world) -> dict:
 
     Clips that key the locations of bones do so; their joints get that much play, else they would fight the animation.
     The vector leads from the child's joint to where the parent has it, as Bullet measures it with object1 = child.
-
-    Args:
-        poses: world matrices of all bones over the sampled frames [f, n, 4, 4].
+    `poses` are world matrices of all bones over the sampled frames [f, n, 4, 4].
     """
     bind, axes = to_world @ pose.local, rigid(poses[:, plan.bones])[..., :3, :3]
     found = {}
@@ -244,9 +238,7 @@ def separations(obj, pose, plan, poses, to_world) -> dict:
 
 def make_joints(obj, scene, collection, pose, plan, animated, apart) -> int:
     """Make the constraint objects of all joints, and of pairs that do not collide. Returns how many they are.
-
-    Args:
-        animated, apart: see `set_limits` and `separations`.
+    `animated` and `apart` come from `set_limits` and `separations`.
     """
     bodies, size = [part.body for part in obj.active_ragdoll.parts], 0.01 * obj.active_ragdoll.height
     for i, bone, parent in plan.joints():

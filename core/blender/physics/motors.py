@@ -28,12 +28,8 @@ def wanted(obj) -> bool:
 
 
 def make_motors(obj, scene, collection, pose, plan, animated) -> None:
-    """Give every joint the motors that serve it over its whole range and its animation.
-
-    They stand disabled until a run enables their evaluated copies.
-
-    Args:
-        animated: joint rotations [f, 4] of the sampled animation, by body, where they are known.
+    """Give every joint the motors that serve it over its whole range and its animation: joint rotations [f, 4] by body
+    where they are known. They stand disabled until a run enables their evaluated copies.
     """
     parts, size = obj.active_ragdoll.parts, 0.005 * obj.active_ragdoll.height
     for i, bone, parent in plan.joints():

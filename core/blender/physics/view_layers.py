@@ -125,11 +125,7 @@ def evaluate_new_world(scene, frame: int) -> None:
 
 
 def remake_world(scene, change) -> None:
-    """Have Blender make Bullet's world anew, and stand where the scene stood.
-
-    Args:
-        change: called without arguments just before.
-    """
+    """Call `change`, have Blender make Bullet's world anew, and stand where the scene stood."""
     world, now = scene.rigidbody_world, scene.frame_current
     start, enabled = world.point_cache.frame_start, world.enabled
     if not enabled:

@@ -155,11 +155,7 @@ def last_good(scene) -> int:
 
 
 def bake_cache(scene, last: int) -> None:
-    """Bake what is in the cache, so that every jump shows the right frame, also without the extension.
-
-    Args:
-        last: the last frame that is good.
-    """
+    """Bake the cache, good up to a last frame, so that every jump shows the right one, also without the extension."""
     with bpy.context.temp_override(scene=scene, point_cache=scene.rigidbody_world.point_cache):
         bpy.ops.ptcache.bake_from_cache()
     drain(scene)

@@ -242,10 +242,8 @@ def rig_limits(pose_bone) -> tuple[str, tuple, tuple] | None:
 def anatomy_of(obj: bpy.types.Object, joints: tuple | None = None) -> Anatomy:
     """What the bones of an armature are, in Blender's bone order; roles that the user chose come before all else.
 
+    `joints` are of the pose that tells, see `bind_joints`, by default the bind pose.
     Raises RagdollError: a joint is not a number; names the bone.
-
-    Args:
-        joints: the pose that tells, see `bind_joints`; the bind pose when not given.
     """
     bones = obj.data.bones
     names = [bone.name for bone in bones]
@@ -312,10 +310,8 @@ def _carries_mesh(obj, bone: str) -> bool:
 
 
 def prop_bones(obj: bpy.types.Object, anatomy: Anatomy, bones=None) -> np.ndarray:
-    """Bones [n] that hold things, such as a hand's slot: meshes on them are no part of the body.
-
-    Args:
-        bones: bones that are to have a body of their own whatever they are [n]; by default those that have one.
+    """Bones [n] that hold things, such as a hand's slot: meshes on them are no part of the body. `bones` are those [n]
+    that are to have a body of their own whatever they are, by default those that have one.
     """
     if bones is None:
         bones = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones], dtype=bool)

@@ -38,10 +38,8 @@ class RigRest:
     """Bones of an armature at rest, as sampling needs them."""
 
     def __init__(self, obj: bpy.types.Object, matrices: NDArray | None = None) -> None:
-        """Read them. Raises RagdollError: the object is no armature or has no bones.
-
-        Args:
-            matrices: a pose that takes the rest pose's place [n, 4, 4], in the armature's space.
+        """Read them, or a pose in the rest pose's place: `matrices` [n, 4, 4] in the armature's space.
+        Raises RagdollError: the object is no armature or has no bones.
         """
         if obj is None or obj.type != "ARMATURE":
             raise RagdollError(f"'{obj.name if obj else None}' is no armature: clips need one")
@@ -308,10 +306,8 @@ class ClipCache:
         return clip
 
     def mark(self, depsgraph: bpy.types.Depsgraph | None = None) -> None:
-        """Have the clips of actions and armatures that were edited sampled anew when they are asked for next.
-
-        Args:
-            depsgraph: of a `depsgraph_update_post` handler; without it, all clips: Blender does not tell of all edits.
+        """Have the clips of actions and armatures that were edited sampled anew when they are asked for next: those
+        that the graph of a `depsgraph_update_post` handler names, or, without one, all: Blender does not tell of all.
         """
         kinds = bpy.types.Action, bpy.types.Armature
         updates = depsgraph.updates if depsgraph and self._entries else ()

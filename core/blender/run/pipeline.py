@@ -248,11 +248,7 @@ def _read_bodies(run: Run) -> np.ndarray:
 
 
 def _note_calm(run: Run, before: tuple, gravity: tuple) -> None:
-    """Find limp characters that have come to lie nearly still.
-
-    Args:
-        before: `run.moved` of the frame before. gravity: [3] [m/s^2].
-    """
+    """Find limp characters that lie nearly still, by `run.moved` of the frame before and the gravity [3] [m/s^2]."""
     (moved, seconds), pull = run.moved, math.hypot(*gravity)
     if run.kept[0] != seconds:
         run.kept = seconds, run.mass_of_each * (1.0 - run.gains[:, write.LINEAR_DRAG]) ** seconds

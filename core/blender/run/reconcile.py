@@ -19,10 +19,8 @@ def reconcile(scene, *, ragdolls: bool = True) -> None:
     """Bring helpers and sources of a scene's characters in line, before a run.
 
     Duplicates of a character, which would share its helpers, get a stack and a ragdoll of their own. One that is baked
-    plays its keys and waits until the bake is reverted.
-
-    Args:
-        ragdolls: off: only motion stacks of characters without one, as a shot that is under way allows.
+    plays its keys and waits until the bake is reverted. Without `ragdolls`, only motion stacks of characters that have
+    no ragdoll are brought in line, as a shot that is under way allows.
     """
     with STATE.occupied():
         saved.bring_up(o for o in armatures(scene.objects) if saved.is_old(o))

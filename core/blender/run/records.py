@@ -181,10 +181,8 @@ MARGIN = 0.01  # of the character's height: things closer than this touch
 
 
 def readings(obj, contacts, scene, frame: int) -> dict[str, float]:
-    """Values for a frame by kind of parameter, read after the frame before; empty if nothing was simulated.
-
-    Args:
-        contacts: names of the bones whose contacts are wanted; "" for a contact of any body.
+    """Values for a frame by kind of parameter, read after the frame before; empty if nothing was simulated. `contacts`
+    are names of the bones whose contacts are wanted, "" for a contact of any body.
     """
 
     def measured(run, character, scene) -> dict[str, float]:

@@ -385,10 +385,8 @@ def check_evaluated(run: Run, scene) -> None:
 
 
 def check_size(character, place: np.ndarray, frame: int, by_hand: bool = False) -> None:
-    """Raises RagdollError where a character stands at a place [4, 4] with another size than its bodies were built with.
-
-    Args:
-        by_hand: refuse, too, that it was scaled by hand in mid-shot.
+    """Raises RagdollError where a character stands at a place [4, 4] with another size than its bodies were built with,
+    or, with `by_hand`, was scaled by hand in mid-shot.
     """
     size, built = math.hypot(*place[:3, 0].tolist()), character.built_scale
     if abs(size - built) > UNIFORM_TOLERANCE * built:

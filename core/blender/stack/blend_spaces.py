@@ -288,12 +288,9 @@ def current_point(obj, space, frame: int) -> tuple:
 
 
 def shown(obj, space, frame: int) -> tuple[list, list]:
-    """What the sidebar's bars show of a blend space at a frame.
+    """What the sidebar's bars show of a blend space at a frame. Raises RagdollError: the space is invalid.
 
-    Raises RagdollError: the space is invalid.
-
-    Returns:
-        (name, value, share of the way from minimum to maximum) of each axis, and (label, weight) of each sample.
+    Returns (name, value, share of the way from minimum to maximum) of each axis, and (label, weight) of each sample.
     """
     places, point = places_of(space), current_point(obj, space, frame)
     axes = [(axis.name, value, axis.share(value)) for axis, value in zip(places.axes, point, strict=True)]

@@ -105,12 +105,9 @@ class Shape:
 
 
 def own_moments(kinds, sizes, masses) -> np.ndarray:
-    """Moments [m, 3] of bodies about their own axes and centres [kg m^2], as Blender gives them.
-
-    A sphere has its own; every other shape, a capsule too, has those of the box around it.
-
-    Args:
-        kinds: shapes [m]. sizes: along their own axes [m, 3] [m]. masses: [m] [kg].
+    """Moments [m, 3] of bodies about their own axes and centres [kg m^2], as Blender gives them: a sphere has its own,
+    every other shape, a capsule too, those of the box around it. Sizes are along their own axes [m, 3] [m]
+    and masses in kg [m].
     """
     sizes, masses = np.asarray(sizes, dtype=float), np.asarray(masses, dtype=float)[:, None]
     squares = sizes**2
