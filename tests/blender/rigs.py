@@ -372,10 +372,7 @@ def box(scene, name: str, size, location, *, passive: bool = False, kinematic: b
     obj = added(scene, name, box_mesh(name, size), location)
     scene.rigidbody_world.collection.objects.link(obj)
     obj.rigid_body.type = "PASSIVE" if passive else "ACTIVE"
-    obj.rigid_body.kinematic = kinematic
-    obj.rigid_body.collision_shape = "BOX"
-    obj.rigid_body.mass = mass
-    obj.rigid_body.use_deactivation = False
+    changed(obj.rigid_body, kinematic=kinematic, collision_shape="BOX", mass=mass, use_deactivation=False)
     return obj
 
 
@@ -384,8 +381,7 @@ def field(scene, kind: str, location=(0.0, 0.0, 0.0), name: str = "Field", **set
     obj = empty(scene, name, location)
     with bpy.context.temp_override(object=obj, active_object=obj):
         bpy.ops.object.forcefield_toggle()
-    obj.field.type = kind
-    changed(obj.field, **settings)
+    changed(obj.field, type=kind, **settings)
     return obj
 
 

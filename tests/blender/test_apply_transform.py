@@ -28,8 +28,7 @@ def _placed(scene, size: float) -> bpy.types.Object:
 
 def _child(scene, obj, name: str, bone: str = "") -> bpy.types.Object:
     child = rigs.empty(scene, name)
-    child.parent, child.rotation_euler = obj, (0.4, 0.5, 0.6)
-    child.location = np.array((0.1, 0.2, 0.3)) / obj.scale.x
+    rigs.changed(child, parent=obj, rotation_euler=(0.4, 0.5, 0.6), location=np.array((0.1, 0.2, 0.3)) / obj.scale.x)
     if bone:
         child.parent_type, child.parent_bone = "BONE", bone
     return child

@@ -115,8 +115,7 @@ def test_mirrored_limits_let_the_other_side_do_the_mirrored_motion(fresh_scene):
 def test_reset_bones_are_built_as_if_never_touched(human):
     touched, box = own(human, "shin.L"), box_of(human, "shin.L")
     before = touched.limit_min[:], touched.limit_max[:], touched.limits_from, body_of(human, "shin.L").rigid_body.mass
-    touched.mass, touched.shape, touched.joint = 9.0, "BOX", "HINGE"
-    touched.limit_max = (2.0, 0.0, 0.0)
+    rigs.changed(touched, mass=9.0, shape="BOX", joint="HINGE", limit_max=(2.0, 0.0, 0.0))
     body_of(human, "shin.L").location.x += 0.1
     rebuild(human)
     assert not same_box(box, box_of(human, "shin.L")) and touched.limits_from == "USER"

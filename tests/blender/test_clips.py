@@ -125,8 +125,7 @@ def test_inheritance_is_blenders(fresh_scene, inherit, rotation, local_location,
     obj = rigs.chain(fresh_scene, 4)
     for name in ("A", "C"):
         bone = obj.data.bones[name]
-        bone.use_inherit_rotation, bone.use_local_location = rotation, local_location
-        bone.inherit_scale = inherit
+        rigs.changed(bone, use_inherit_rotation=rotation, use_local_location=local_location, inherit_scale=inherit)
     action = keyed(obj)
     random_keys(obj, action, np.random.default_rng(4))
     curves = action_channels.fcurves_of(action, obj)

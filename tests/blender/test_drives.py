@@ -128,8 +128,7 @@ BODIES = {"rod": (0.02, 0.5, 0.02), "plate": (0.3, 0.5, 0.02)}
 
 def _shape(bone, body):
     own = bone.active_ragdoll
-    own.shape, own.shape_by_user, own.half_extents = "BOX", True, BODIES[body]
-    own.body_location = (0.0, 0.5, 0.0)
+    rigs.changed(own, shape="BOX", shape_by_user=True, half_extents=BODIES[body], body_location=(0.0, 0.5, 0.0))
 
 
 def _turns(obj, bone, axis):

@@ -54,8 +54,7 @@ def test_a_mask_keeps_the_layer_to_some_bones(rig, by):
     collection = obj.data.collections.new("Arm")
     for name in names:
         collection.assign(obj.data.bones[name])
-    made.mask, made.mask_collection = by, "Arm"
-    made.mask_roles, made.mask_side = {"UPPER_ARM", "FOREARM", "HAND"}, "LEFT"
+    rigs.changed(made, mask=by, mask_collection="Arm", mask_roles={"UPPER_ARM", "FOREARM", "HAND"}, mask_side="LEFT")
     found, bones = layered.shown(rig, FRAMES), np.array(RigRest(obj).skeleton.names)
     for frame in FRAMES:
         pose, a, b = (layered.local(obj, poses[frame]).rotations for poses in (found, below, above))

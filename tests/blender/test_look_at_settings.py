@@ -53,28 +53,29 @@ def _chain(obj):
     return obj.active_ragdoll.look_at[0]
 
 
-def _look_at_bone(obj, bone: str) -> None:
-    _chain(obj).target, _chain(obj).target_bone = obj, bone
-
-
-def _bone(items, bone: str) -> None:
-    items.add().bone = bone
-
-
 def _target():
     return bpy.data.objects["Target"]
 
 
 BAD = {
     "renamed bone": (lambda obj: setattr(obj.data.bones["head"], "name", "skull"), '"head"', "Look-at"),
-    "twice": (lambda obj: _bone(_chain(obj).entries, "head"), '"head"', "twice"),
-    "not an ancestor": (lambda obj: _bone(_chain(obj).entries, "arm.L"), '"arm.L"', '"spine"', "ancestor"),
-    "linked entry": (lambda obj: _bone(_chain(obj).entries[0].linked_bones, "spine"), '"spine"', '"head"'),
+    "twice": (lambda obj: rigs.changed(_chain(obj).entries.add(), bone="head"), '"head"', "twice"),
+    "not an ancestor": (
+        lambda obj: rigs.changed(_chain(obj).entries.add(), bone="arm.L"),
+        '"arm.L"',
+        '"spine"',
+        "ancestor",
+    ),
+    "linked entry": (
+        lambda obj: rigs.changed(_chain(obj).entries[0].linked_bones.add(), bone="spine"),
+        '"spine"',
+        '"head"',
+    ),
     "no entries": (lambda obj: _chain(obj).entries.clear(), "Look-at", "no entries"),
     "no target": (lambda _obj: bpy.data.objects.remove(_target()), "Look-at", "missing"),
     "unlinked": (lambda _obj: bpy.context.scene.collection.objects.unlink(_target()), "Target", "not in the scene"),
     "not a number": (lambda _obj: setattr(_target().location, "x", math.nan), "Look-at", "not a number"),
-    "no target bone": (lambda obj: _look_at_bone(obj, "nose"), "Look-at", "nose"),
+    "no target bone": (lambda obj: rigs.changed(_chain(obj), target=obj, target_bone="nose"), "Look-at", "nose"),
     "no up": (lambda obj: setattr(_chain(obj), "up_vector", (0.0, 0.0, 0.0)), "direction"),
 }
 
@@ -83,8 +84,7 @@ BAD = {
 def test_what_cannot_be_is_named_and_the_rest_goes_on(human, fresh_scene, what):
     spoil, *words = BAD[what]
     item = stack_edits.add(human, fresh_scene, "bone_transforms", "arm.R")
-    item.rotation_mode, item.rotation = "ADD", (0.0, 0.0, 0.7)
-    item.enabled = False
+    rigs.changed(item, rotation_mode="ADD", rotation=(0.0, 0.0, 0.7), enabled=False)
     fresh_scene.frame_set(5)
     row = human.data.bones.find("arm.R")
     before = rigs.pose(human)[row]

@@ -269,8 +269,7 @@ def test_sub_frames_change_nothing_and_are_not_live(shot):
 def test_preview_range_and_frame_step_do_not_change_the_shot(shot):
     scene, obj = shot
     expected = _played(scene, obj)
-    scene.use_preview_range, scene.frame_step = True, 2
-    scene.frame_preview_start, scene.frame_preview_end = 8, 14
+    rigs.changed(scene, use_preview_range=True, frame_step=2, frame_preview_start=8, frame_preview_end=14)
     scene.frame_set(8)
     scene.frame_set(9)
     assert obj.active_ragdoll.state == "READY"  # the shot begins elsewhere
@@ -294,13 +293,10 @@ def test_a_cache_under_remapped_time_shows_the_frames_of_that_time(shot):
     scene, obj = shot
     expected = _played(scene, obj)
     list(simulate.frames(scene))
-    for old, new in ((100, 200), (200, 100)):
+    for old, new in ((100, 200), (200, 100), (100, 100)):
         scene.render.frame_map_old, scene.render.frame_map_new = old, new
         for frame in (4, 8, 16):
             scene.frame_set(frame)
             time = frame * old // new
             if time <= LAST:
                 assert np.abs(rigs.pose(obj) - expected[time - 1]).max() < 2e-6
-    scene.render.frame_map_old, scene.render.frame_map_new = 100, 100
-    scene.frame_set(4)
-    assert np.abs(rigs.pose(obj) - expected[3]).max() < 2e-6

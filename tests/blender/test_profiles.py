@@ -61,8 +61,7 @@ def test_by_role_to_another_rig():
     left, right = (bodies_of(source.obj, "FOREARM", side)[0] for side in ("LEFT", "RIGHT"))
     for bone, top in ((left, 1.5), (right, 1.25)):
         settings = bone.active_ragdoll
-        settings.joint, settings.mass = "HINGE", top * 2.0
-        settings.limit_min, settings.limit_max = (0.0, 0.0, 0.0), (top, 0.0, 0.0)
+        rigs.changed(settings, joint="HINGE", mass=top * 2.0, limit_min=(0.0, 0.0, 0.0), limit_max=(top, 0.0, 0.0))
         assert settings.limits_from == "USER"
     made = profiles.collect(source.obj)
     target = rigs.load("walk.fbx")

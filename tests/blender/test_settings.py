@@ -114,8 +114,7 @@ def full_character(scene):
         rigs.changed(space.samples.add(), action=obj.animation_data.action, x=x, speed=1.0 + x)
     for source in ("CLIP", "BLEND_SPACE"):
         layer = own.layers.add()
-        layer.source, layer.weight, layer.blend_space = source, 0.3, space.name
-        layer.action = obj.animation_data.action
+        rigs.changed(layer, source=source, weight=0.3, blend_space=space.name, action=obj.animation_data.action)
     state, parameter = own.graph.states.add(), own.graph.parameters.add()
     state.action, parameter.name, own.graph.weight, own.graph.enabled = obj.animation_data.action, "speed", 0.4, True
     build.build(obj, scene)
