@@ -85,10 +85,8 @@ def character_axes(anatomy, heads, directions) -> Axes | None:
     Left is where the left joints are, seen from their right twins. Up leads from the feet to the hips of animals, to
     the head of humans. Forward is at right angles to both; its sign comes from where the feet point, else from front
     and hind legs, else from the names of the sides. Where that contradicts the names of the sides, left follows it:
-    many rigs are named as seen by the viewer.
-
-    Args:
-        heads: joints in bind pose [n, 3]. directions: of the bones [n, 3], see `limb_directions`.
+    many rigs are named as seen by the viewer. `heads` are joints in bind pose [n, 3]; directions of the bones [n, 3]:
+    see `limb_directions`.
     """
     heads = np.asarray(heads, dtype=float)
     size = float(np.max(np.ptp(heads, axis=0))) if len(heads) else 0.0

@@ -208,12 +208,9 @@ _UNKNOWN = _TABLE[roles.FOREARM]  # a rig without any role: a joint in the middl
 def human_strengths(bone_roles, parents, mass: float, height: float):
     """Largest torque [N m] and force [N] of every bone [n] of a character.
 
-    A bone that is not known by itself (TWIST, HELPER, GENERIC) is as strong as the nearest known one above it.
+    A bone that is not known by itself (TWIST, HELPER, GENERIC) is as strong as the nearest known one above it. Roles
+    and parents are of all bones, in any order, -1 at roots [n]; mass [kg] and height [m] of the whole character.
     Raises RagdollError: mass or height is not a positive number; the message names it.
-
-    Args:
-        bone_roles, parents: of all bones, in any order; -1 at roots [n].
-        mass: of the whole character [kg]. height [m].
     """
     for name, value in (("mass", mass), ("height", height)):
         if not (np.isfinite(value) and value > 0.0):

@@ -27,12 +27,8 @@ def set_look_at_weight(obj, weight: float, index: int = 0, frame: float | None =
 
 
 def enable_look_at(obj, time: float, cancel_current_transition=True, index=0, frame: float | None = None) -> bool:
-    """Let the weight go to 1 within a time [s]. Returns whether the call was taken.
-
-    Raises RagdollError: a time below 0.
-
-    Args:
-        cancel_current_transition: a transition under way gives way to this one; else the call is ignored meanwhile.
+    """Let the weight go to 1 within a time [s]. Returns whether the call was taken: with `cancel_current_transition` a
+    transition under way gives way to this one, else the call is ignored meanwhile. Raises RagdollError: a time below 0.
     """
     return _store(obj, "ENABLE", index, frame, duration=time, cancel_current_transition=cancel_current_transition)
 

@@ -98,11 +98,8 @@ STATE = State()
 
 
 def settings_changed(owner, layout: bool = False, stack: bool = True) -> None:
-    """Have the run read the settings again, and tell that the cache is outdated; called by update callbacks.
-
-    Args:
-        layout: the ragdoll has to be built anew.
-        stack: the motion stack has to be made anew, as not for what its entries read on every frame.
+    """Have the run read the settings again, and tell that the cache is outdated; called by update callbacks. With
+    `layout` the ragdoll has to be built anew, with `stack` the motion stack made, as not for what it reads at every frame.
     """
     if STATE.building or not isinstance(owner, bpy.types.Object):
         return

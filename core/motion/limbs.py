@@ -344,9 +344,7 @@ _PLACED, _STEPS = 1e-6, 20
 
 @dataclass
 class LegStabilizer:
-    """One foot. Raises RagdollError: more bones than the chain has, or no bone above them; names the entry and its
-    bones.
-    """
+    """One foot. Raises RagdollError: more bones than the chain has, or none above; names the entry and its bones."""
 
     rig: InitVar[Rig]  # the character, to check the bones against
     foot_bone: int  # level index

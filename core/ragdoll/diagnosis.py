@@ -86,10 +86,8 @@ class Situation:
 
 
 def overlaps(shapes: list, parents, exempt=()) -> list:
-    """Pairs of bodies that stand in each other without being joined: (i, j, depth [m]), i < j, the deepest first.
-
-    Args:
-        shapes: `fitting.Shape`s [m]. parents: body parents, -1 at roots [m]. exempt: pairs that do not collide.
+    """Pairs of bodies that stand in each other without being joined: (i, j, depth [m]), i < j, the deepest first. Of
+    `fitting.Shape`s [m], the bodies' parents, -1 at roots [m], and `exempt` pairs, which do not collide.
     """
     apart = {frozenset(pair) for pair in exempt} | {frozenset((i, int(k))) for i, k in enumerate(parents)}
     pairs = [pair for pair in combinations(range(len(shapes)), 2) if frozenset(pair) not in apart]

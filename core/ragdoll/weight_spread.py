@@ -36,9 +36,7 @@ _COLLAR = 0.5  # rotation weight of a limp arm's collar bone
 
 
 def checked(weights, names) -> np.ndarray:
-    """Weights [n] as an array of their own. Raises RagdollError: a weight is no number within 0..1; names the bone and
-    the value.
-    """
+    """Weights [n] as an array of their own. Raises RagdollError: one is no number in 0..1; names bone and value."""
     weights = np.array(weights, dtype=float)
     wrong = np.flatnonzero(~((weights >= 0.0) & (weights <= 1.0)))
     if len(wrong):
@@ -47,9 +45,7 @@ def checked(weights, names) -> np.ndarray:
 
 
 def chain(parents, first: int, last: int, names) -> list:
-    """Rows from a bone to one below it (or the other way round), both included. Raises RagdollError: neither is above
-    the other.
-    """
+    """Rows from a bone to one below it or above it, both included. Raises RagdollError: neither is above the other."""
     up, down = path_to_root(parents, first), path_to_root(parents, last)
     if last in up:
         return up[: up.index(last) + 1]

@@ -12,9 +12,7 @@ MAIN += ("FOOT", "TAIL", "WING", "JAW")
 
 @dataclass
 class Known:
-    """What a rig is: its kind, its number of main bodies and of generic bones, its bones by role, and how left turns to
-    right.
-    """
+    """What a rig is: kind, number of main bodies and of generic bones, bones by role, and how left turns to right."""
 
     kind: str
     bodies: int

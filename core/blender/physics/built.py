@@ -158,10 +158,8 @@ def duplicates(of: str = "collection") -> set:
     """The characters of the file that were made by duplicating another one, and share its helpers.
 
     Helpers belong to the character whose name was stored when they were made. Where no character of that name shares
-    them, it was renamed before it was duplicated: the name of a duplicate is a longer one.
-
-    Args:
-        of: the setting that points at the helpers: "collection" of a ragdoll, "motion_collection" of a stack.
+    them, it was renamed before it was duplicated: the name of a duplicate is a longer one. `of` is the setting that
+    points at the helpers: "collection" of a ragdoll, "motion_collection" of a stack.
     """
     sharing: dict = {}
     for obj in armatures(bpy.data.objects):

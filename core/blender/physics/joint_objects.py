@@ -27,11 +27,8 @@ PLAY = 1e-3  # of the height: where the animation separates a joint by more, the
 
 
 def relative_rotations(poses, plan, bind, to_joint):
-    """How bodies turn against their parents, from bind pose: rotations in the joints' frames [f, m, 4].
-
-    Args:
-        poses, bind: matrices of all bones, sampled [f, n, 4, 4] and in bind pose [n, 4, 4].
-        to_joint: rotation of each joint's frame in its bone [m, 4].
+    """How bodies turn against their parents, from bind pose: rotations in the joints' frames [f, m, 4]. Of matrices of
+    all bones, sampled [f, n, 4, 4] and in bind pose [n, 4, 4], and each joint's rotation in its bone [m, 4].
     """
     rest = quaternion.from_matrix(bind[plan.bones, :3, :3])
     now = quaternion.from_matrix(rigid(poses[:, plan.bones])[..., :3, :3])

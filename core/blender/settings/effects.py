@@ -265,11 +265,9 @@ def add_hit(
 ) -> list[str]:
     """Add a hit to a character's list.
 
+    The impulse is in N s [3], the point [m] from the middle of the body, along the bone's axes [3].
     Returns notes, for example that it will not be felt. Raises RagdollError: no ragdoll, no such body, a value that is
     no number; nothing is added then.
-
-    Args:
-        impulse: [N s], [3]. point: from the middle of the body, along the bone's axes [3], [m].
     """
     check_ragdoll(obj)
     settings = obj.active_ragdoll

@@ -150,9 +150,7 @@ def move(obj, what: str, step: int) -> None:
 
 
 def move_kind(obj, kind: str, step: int) -> None:
-    """Let a kind of entry act one place earlier (-1) or later (1), where there is room. Raises RagdollError: no such
-    kind.
-    """
+    """Let a kind of entry act a place earlier (-1) or later (1), if there is any. Raises RagdollError: no such kind."""
     order = entries.order_of(obj)
     if kind not in order:
         raise RagdollError(f"There is no kind of entry '{kind}': it must be one of {', '.join(entries.movable())}")
@@ -253,9 +251,7 @@ def add_blend_space(obj, kind: str):
 
 
 def add_sample(space, action, slot: str = ""):
-    """A sample of an action at the point that is set, on the axes' divisions where that is near. Raises RagdollError: a
-    wrong axis.
-    """
+    """A sample of an action at the point set, on the axes' divisions where near. Raises RagdollError: a wrong axis."""
     at = [(axis, axis.preview if space.show_preview else axis.value) for axis in axes_of(space)]
     places = [axis_of(axis).snapped(min(max(value, axis.minimum), axis.maximum)) for axis, value in at]
     free = _free_place(space, places)

@@ -191,10 +191,8 @@ def in_joints(wanted, parents, pivots, slack, placed):
 
 
 def within_reach(body, target, farthest, trace):
-    """Targets [m, 4, 4] turned towards the bodies, on the shortest arc, where they are more than `farthest` ahead.
-
-    Args:
-        farthest: angles [m] [rad]; trace: that of rotations by them [m].
+    """Targets [m, 4, 4] turned towards the bodies, on the shortest arc, where they are ahead by more than the angles
+    `farthest` [m] [rad]; `trace` is that of rotations by these [m].
     """
     (far,) = (np.add.reduce(body[:, :3, :3] * target[:, :3, :3], axis=(1, 2)) < trace).nonzero()
     if not len(far):
