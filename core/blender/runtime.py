@@ -99,7 +99,7 @@ STATE = State()
 
 def settings_changed(owner, layout: bool = False, stack: bool = True) -> None:
     """Have the run read the settings again, and tell that the cache is outdated; called by update callbacks. With
-    `layout` the ragdoll has to be built anew, with `stack` the motion stack made, as not for what it reads at every frame.
+    `layout` the ragdoll has to be built anew, with `stack` the motion stack, which reads some settings at each frame.
     """
     if STATE.building or not isinstance(owner, bpy.types.Object):
         return
