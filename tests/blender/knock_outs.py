@@ -34,8 +34,7 @@ def prepare(scene, obj, first, last, events=None, bones="MAIN", **settings):
     scene.frame_set(first)
     rigs.ensure_world(scene)
     group = obj.active_ragdoll.recovery
-    group.enabled, group.get_up = True, "ACTIONS"
-    rigs.changed(group, **settings)
+    rigs.changed(group, **{"enabled": True, "get_up": "ACTIONS"} | settings)
     build.build(obj, scene, bones)
     floor(scene, obj)
     scene.frame_set(first)

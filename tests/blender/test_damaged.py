@@ -190,8 +190,7 @@ BYTES = {
 @pytest.mark.parametrize("name", BYTES)
 def test_bytes_of_a_file(fresh_scene, tmp_path, name):
     """Of settings, and of what is noted on bodies: whatever they are, all goes on and is removed."""
-    obj = rigs.swinging_human(fresh_scene, 1, LAST)
-    build.build(obj, fresh_scene)
+    obj = rigs.ragdoll(fresh_scene, LAST)
     stack_edits.add_layer(obj, fresh_scene, "POSE", "Plain layer")
     path = tmp_path / "damaged.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(path), compress=False)

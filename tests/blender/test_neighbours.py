@@ -26,9 +26,7 @@ def _joint(scene, kind: str, a, b, **settings):
     joint = rigs.empty(scene, f"{kind} {a.name}", (a.location + b.location) / 2)
     joint.rotation_euler = 0.3, 0.8, 0.0
     scene.rigidbody_world.constraints.objects.link(joint)
-    own = joint.rigid_body_constraint
-    own.type, own.object1, own.object2 = kind, a, b
-    rigs.changed(own, **settings)
+    rigs.changed(joint.rigid_body_constraint, type=kind, object1=a, object2=b, **settings)
 
 
 MOTOR = {"use_motor_ang": True, "motor_ang_target_velocity": 3.0, "motor_ang_max_impulse": 50.0}
@@ -104,8 +102,7 @@ def _animated(scene) -> None:
 def _deforming(scene) -> None:
     """A plate that waves, on which a cube falls."""
     plate = rigs.box(scene, "wave", (3, 3, 0.2), (0, 0, 1), kinematic=True)
-    own = plate.rigid_body
-    own.collision_shape, own.mesh_source, own.use_deform = "MESH", "FINAL", True
+    rigs.changed(plate.rigid_body, collision_shape="MESH", mesh_source="FINAL", use_deform=True)
     plate.modifiers.new("wave", "WAVE").height = 0.2
     _cube(scene, "b", (0.3, 0.1, 1.6))
 
@@ -221,8 +218,7 @@ def test_keys_that_blender_does_not_show_are_told(fresh_scene):
     """Of a body that is not *Animated*: plain Blender begins with their place at the first frame."""
     scene = _made(_cubes((0, 0, 5), (2, 0, 5)))
     rigs.key_locations(bpy.data.objects["1"], {-5: (-2, 0, 5), 10: (3, 0, 5)})
-    obj = rigs.swinging_human(scene, 1, LAST)
-    build.build(obj, scene)
+    obj = rigs.ragdoll(scene, LAST)
     rigs.play(scene, 1, 3)
     (told,) = STATE.warnings[obj.name]
     assert "'1' is animated" in told

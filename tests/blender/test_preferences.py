@@ -98,8 +98,7 @@ def test_a_key_that_something_else_has_is_told(monkeypatch):
 
 
 def test_menus_name_the_bone_that_a_blow_strikes_also_where_all_bodies_were_deleted(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene)
-    build.build(obj, fresh_scene)
+    obj = rigs.ragdoll(fresh_scene, 60)
     bpy.context.view_layer.objects.active = obj
     for struck in (": spine", ""):  # its heaviest one
         drawn = []

@@ -21,8 +21,7 @@ pytestmark = pytest.mark.blender_version
 
 
 def test_building_twice_makes_the_same(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene)
-    build.build(obj, fresh_scene)
+    obj = rigs.ragdoll(fresh_scene, 60)
     first, before, updated = rigs.plan_of(obj), _state(obj, fresh_scene), []
     bpy.app.handlers.depsgraph_update_post.append(lambda scene, _graph: updated.append(scene))
     assert bpy.ops.active_ragdoll.build(bones="DEFORM") == {"FINISHED"}
