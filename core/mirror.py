@@ -166,11 +166,8 @@ def carried_over(bone, counterpart, normal) -> np.ndarray:
     """What takes components in a bone's frame to the mirrored ones in its counterpart's [3, 3], an improper rotation.
 
     Where the counterpart does not lie as the mirrored bone would (a bind pose that is not symmetric), the shortest
-    turn between the two is added: limits and bodies count from the bone.
-
-    Args:
-        bone, counterpart: rotations of both in bind pose [3, 3], Y along the bone.
-        normal: of the mirror plane [3], in the same space.
+    turn between the two is added: limits and bodies count from the bone. Of the rotations of both in bind pose [3, 3],
+    Y along the bone, and the mirror plane's normal [3], in the same space.
     """
     mirrored = reflection(normal) @ np.asarray(bone, dtype=float)
     turn = quaternion.to_matrix(quaternion.shortest_arc(mirrored[:, 1], np.asarray(counterpart, dtype=float)[:, 1]))

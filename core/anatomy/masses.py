@@ -67,11 +67,8 @@ def human_mass(height: float) -> float:
 
 
 def human_shares(table: str, anatomy: roles.Anatomy, parents, bones, volumes) -> np.ndarray:
-    """Share of the body mass of every body [m]; they sum to 1.
-
-    Args:
-        table: one of `TABLES`. parents: bone parents, before their children, -1 at roots [n].
-        bones: bone of every body [m], parents before children. volumes: of the bodies [m^3], [m]; none negative.
+    """Share of the body mass of every body [m], by one of `TABLES`; they sum to 1. Parents are of bones, before their
+    children, -1 at roots [n], `bones` those of the bodies [m], likewise; volumes of the bodies [m^3] [m] not negative.
     """
     volumes = np.asarray(volumes, dtype=float)
     segments: list = []  # (segment, side) of every bone: what has none by its role, such as a twist bone, its parent's

@@ -322,11 +322,8 @@ _SOFT = (TRUNK, ROOT, None)
 
 
 def settle_trunk(tree: Tree, words: list, sides: list, limbs: dict, found: Structure) -> dict:
-    """Role by row for the bones along the middle.
-
-    Args:
-        tree: a `Tree`. words: meanings of the names [n]. sides: [n].
-        limbs: role by row of the bones of arms and legs. found: what the joints say.
+    """Role by row for the bones along the middle, of the names' meanings and sides [n], the role by row of the bones of
+    arms and legs, and what the joints say.
     """
     legs = _first(tree, limbs, sides, (r.THIGH,))
     arms = _first(tree, limbs, sides, (r.CLAVICLE, r.UPPER_ARM, r.WING))

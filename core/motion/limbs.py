@@ -124,8 +124,7 @@ def reach(chain: list, lengths: list, target, bend, tolerance: float, max_iterat
     for _ in range(max_iterations):
         if c.length(c.sub(target, joints[-1])) <= margin:
             break
-        back = _stretched(target, joints[::-1], lengths[::-1])
-        joints = _stretched(start, back[::-1], lengths)
+        joints = _stretched(start, _stretched(target, joints[::-1], lengths[::-1])[::-1], lengths)
     return joints
 
 

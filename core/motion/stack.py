@@ -190,11 +190,9 @@ class Step:
 def run(entries: list[Step], rig: Rig, pose: LocalPose, context, states: tuple | None, seconds: float) -> tuple:
     """Take a pose through all entries, in order. An entry that fails is left out; the rest goes on.
 
+    Every entry's `read` gets the context. States are those of the frame before, one per entry, None where there is
+    none; `seconds` is the time of this frame.
     Returns the pose, the states of this frame, and messages by the name of the entry that failed or has a note.
-
-    Args:
-        context: handed to every entry's `read`. states: of the frame before, one per entry; None where there is none.
-        seconds: time of this frame.
     """
     reference, after, messages = None, [], {}
     for i, entry in enumerate(entries):

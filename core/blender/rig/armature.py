@@ -62,11 +62,8 @@ def pose_matrices(posed) -> np.ndarray:
 
 
 def converted(bone: bpy.types.Bone, matrix, parent=None, *, invert: bool = False) -> np.ndarray:
-    """A bone's matrix [4, 4] in armature space from its basis matrix, by Blender's own rules of what bones inherit.
-
-    Args:
-        parent: the parent's matrix in armature space; None at roots.
-        invert: the basis matrix from that in armature space instead.
+    """A bone's matrix [4, 4] in armature space from its basis matrix, by Blender's own rules of what bones inherit;
+    with `invert` the basis matrix from that. `parent` is the parent's matrix in armature space, None at roots.
     """
     matrix, above = (m if m is None or isinstance(m, Matrix) else Matrix(m.tolist()) for m in (matrix, parent))
     known = {} if above is None else {"parent_matrix": above, "parent_matrix_local": bone.parent.matrix_local}

@@ -22,8 +22,7 @@ def sources(obj, bent: bool = True) -> dict:
             if constraint.type == "IK":
                 for member in [bone, *bone.parent_recursive][: constraint.chain_count or None]:
                     found[member.name] |= names | {bone.name}
-    drivers = [d for data in (obj, obj.data) if data.animation_data for d in data.animation_data.drivers]
-    for driver in drivers:
+    for driver in (d for data in (obj, obj.data) if data.animation_data for d in data.animation_data.drivers):
         read = [t for v in driver.driver.variables for t in v.targets if t.id in (obj, obj.data)]
         names = {name for t in read for name in (t.bone_target, *bones_in(t.data_path))} & found.keys()
         for driven in found.keys() & bones_in(driver.data_path):

@@ -29,11 +29,8 @@ def carried_meshes(obj, pose, world: np.ndarray, props: np.ndarray) -> list:
     """Mesh objects that hang on a bone as a whole: (object, index of the bone, its matrix in bind pose [4, 4]).
 
     They, or what they are parented to, have the bone for a parent or a Child Of constraint to it. Left out are those
-    that are deformed too, that no render shows, and rigid bodies of their own.
-
-    Args:
-        world: matrix [4, 4] that the bind pose was read with.
-        props: bones [n] on which meshes do not count, unless there are no others.
+    that are deformed too, that no render shows, and rigid bodies of their own. Meshes on `props`, bones [n], do not
+    count, unless there are no others; `world` is the matrix [4, 4] that the bind pose was read with.
     """
     deformed = set(skinned_meshes(obj))
     others = [other for other in bpy.data.objects if other.type == "MESH" and other not in deformed]
@@ -75,11 +72,8 @@ def _carried(obj, other, pose, world) -> tuple[int, np.ndarray | None]:
 def read_skin(obj, pose, world: np.ndarray, props: np.ndarray) -> Skin | None:
     """All vertices of the skinned and the carried meshes, and their weights; None when there are none.
 
-    A vertex of a mesh that a bone carries hangs on that bone alone.
-
-    Args:
-        obj: armature object. pose: its `BindPose`. world: matrix [4, 4] that the bind pose was read with.
-        props: bones [n] whose carried meshes do not count, unless there are no others.
+    A vertex of a mesh that a bone carries hangs on that bone alone. Of the armature's `BindPose`, the matrix `world`
+    [4, 4] that it was read with, and `props`: see `carried_meshes`.
     """
     meshes = [mesh for mesh in skinned_meshes(obj) if mesh.vertex_groups]
     carried = carried_meshes(obj, pose, world, props)

@@ -325,12 +325,10 @@ class Report:
 def check_limits(obj, scene, *, widen: bool = False) -> Report:
     """Compare the character's own animation with its joints' limits at every frame of the shot.
 
-    Returns the report on the limits as they were; also kept in `runtime.STATE.limits` under the object's name. Raises
-    RagdollError: no ragdoll, a bone that is gone, or limits that make no sense.
-
-    Args:
-        widen: widen the limits that are exceeded to what the animation needs, as if edited by hand: a new build keeps
-            them, and is needed before they act. FIXED joints stay as they are.
+    Returns the report on the limits as they were; also kept in `runtime.STATE.limits` under the object's name. With
+    `widen`, limits that are exceeded are widened to what the animation needs, as if edited by hand: a new build keeps
+    them, and is needed before they act. FIXED joints stay as they are.
+    Raises RagdollError: no ragdoll, a bone that is gone, or limits that make no sense.
     """
     check_ragdoll(obj)
     first, last = world.shot_range(scene)

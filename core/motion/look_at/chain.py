@@ -265,11 +265,8 @@ class WeightEvent:
 
 
 def weight_at(seconds: float, events: Iterable[WeightEvent], initial: float = 1.0) -> tuple[float, float]:
-    """The weight at a time, and what is left of the transition under way [s], 0 when there is none.
-
-    Args:
-        events: in any order; of events at the same time the one stored later is the later one.
-        initial: the weight until the first event.
+    """The weight at a time, and what is left of the transition under way [s], 0 when there is none. Events come in any
+    order, of those at the same time the later stored one is later; until the first the weight is `initial`.
     """
     # The transition under way: from a time on the weight goes evenly from `start` to `end` within `duration`.
     begun, start, end, duration = -math.inf, initial, initial, 0.0

@@ -218,11 +218,8 @@ def carried_inertia(masses, centers, joints, parents, own):
     """Inertia [kg m^2] of everything that each joint carries, about the joint [m].
 
     Gains scaled by it let one weight serve the whole body (Zordan and Hodgins 2002, Motion capture-driven
-    simulations that hit and react). Taken in bind pose, once per build.
-
-    Args:
-        masses [m] [kg], centers [m, 3], joints [m, 3] [m], parents [m] (-1 at roots).
-        own: each body's own mean inertia about its centre [m].
+    simulations that hit and react). Taken in bind pose, once per build, from masses [m] [kg], centers [m, 3], joints
+    [m, 3] [m], parents [m] (-1 at roots), and each body's own mean inertia about its centre [m].
     """
     arms = centers - joints[:, None]
     return np.einsum("ji,ji->j", descends(parents), own + masses * np.einsum("jik,jik->ji", arms, arms))

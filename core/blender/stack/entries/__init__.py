@@ -150,8 +150,7 @@ def lists() -> dict[str, ItemList]:
 def of(obj, rig: Rig) -> tuple[list[Step], dict]:
     """Steps in the character's own order, and messages by the name of those that cannot be made."""
     steps, messages, known = [], {}, {kind.identifier: kind for kind in kinds()}
-    fixed = [name for name, kind in known.items() if not kind.movable]
-    for identifier in (*fixed, *order_of(obj)):
+    for identifier in (*(name for name, kind in known.items() if not kind.movable), *order_of(obj)):
         kind, made = known[identifier], []
         for name, make in kind.steps(obj, rig):
             try:
