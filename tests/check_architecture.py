@@ -31,14 +31,8 @@ def imports(tree: ast.AST) -> Iterator[tuple[int, int, str]]:
 
 
 def module_violations(parts: tuple[str, ...], source: str) -> list[tuple[int, str]]:
-    """The forbidden imports of one module.
-
-    Args:
-        parts: the file's path inside the repository, for example ("core", "motion", "stack.py").
-        source: its text.
-
-    Returns:
-        (line, message) of each.
+    """The forbidden imports of one module's source, (line, message) of each; `parts` is the file's path inside the
+    repository, for example ("core", "motion", "stack.py").
     """
     found = []
     room = parts[0]

@@ -101,14 +101,10 @@ def kill_group(process: subprocess.Popen) -> None:
 
 
 def run_pytest(command: list, junit: Path, timeout: float, env: dict[str, str] | None = None, files: int = 1) -> Result:
-    """Run a command that writes a junit file, and count.
+    """Run a command that writes a junit file (the option is added at its end), and count.
 
-    Args:
-        command: the whole command but the junit option, which is added at the end.
-        junit: where the report is to be written.
-        timeout: seconds after which the command and its children are killed, which counts as a failure.
-        env: variables added to the environment.
-        files: how many failures a crash counts as: nobody knows what the files would have come to.
+    After `timeout` seconds the command and its children are killed, which counts as a failure. `files` is how many a
+    crash counts as: nobody knows what they would have come to. `env` is added to the environment.
     """
     junit.parent.mkdir(parents=True, exist_ok=True)
     junit.unlink(missing_ok=True)
@@ -161,14 +157,9 @@ def run_files(
 ) -> Result:
     """Run test files in parallel processes, print one line for each and the whole output of those that failed.
 
-    Args:
-        files: the test files.
-        command: what runs them, from `wheel_command` or `program_command`.
-        results: folder of the reports, named as the stage.
-        env: variables added to the environment.
-        pattern: pytest's -k.
-        marker: only tests with this marker; files without it are not even started.
-        size: files that share a process.
+    The command is from `wheel_command` or `program_command`, `results` the folder of the reports, named as the stage.
+    `env` is added to the environment. The pattern is pytest's -k; files without the marker are not even started. Of
+    the files, `size` share a process.
     """
     select = (["-k", pattern] if pattern else []) + (["-m", marker] if marker else [])
     if marker:

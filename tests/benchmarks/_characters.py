@@ -26,10 +26,8 @@ harness.load_extension()
 def bench(run: Callable[..., tuple[dict, bool]], description: str, **options: object) -> None:
     """Measure with the options of the command line, write the figures where asked, and end the process.
 
-    Args:
-        run: takes the options by name; returns its figures and whether all aims are met.
-        description: the text of --help.
-        options: a default for each: a list takes several values, False is a switch.
+    `run` takes the options by name and returns its figures and whether all aims are met. `options` has a default for
+    each: a list takes several values, False is a switch. The description is the text of --help.
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawTextHelpFormatter)
     for name, default in options.items():

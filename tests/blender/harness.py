@@ -53,13 +53,8 @@ def installed_name() -> str:
 
 
 def load_extension() -> tuple[ModuleType, bool]:
-    """Make `import active_ragdoll` work, registered.
-
-    Returns:
-        The package and whether it was registered here, so that it has to be unregistered here.
-
-    Raises:
-        RuntimeError: the environment asks for the installed extension and none is enabled.
+    """Make `import active_ragdoll` work, registered: the package, and whether it is to be unregistered here too.
+    Raises RuntimeError: the environment asks for the installed extension and none is enabled.
     """
     if real := installed_name():
         sys.meta_path[:0] = [AliasFinder(NAME, real), AliasFinder("core", real + ".core")]

@@ -512,11 +512,8 @@ def angles(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def momenta(poses: np.ndarray, masses: np.ndarray, moments: np.ndarray, fps: float) -> tuple:
-    """Momentum, angular momentum about the common centre of mass and spin of bodies, all [f - 1, m, 3], by differences.
-
-    Args:
-        poses: world matrices [f, m, 4, 4] of the bodies, in whose frames their inertia is diagonal.
-        moments: principal moments of inertia [m, 3].
+    """Momentum, angular momentum about the common centre of mass and spin of bodies, all [f - 1, m, 3], by differences
+    of poses: world matrices [f, m, 4, 4] of the bodies, in whose frames their inertia is diagonal, moments [m, 3].
     """
     from active_ragdoll.core import quaternion
 

@@ -70,11 +70,8 @@ def shrink(command: list, env: dict, seed: int, found: Ended) -> tuple[list[int]
 
 
 def fuzz(command: list, env: dict, title: str, seconds: float, seed: int, count: int | None = None) -> Result:
-    """Run sessions for so long, or so many of them; the first failure ends it.
-
-    Args:
-        command: what runs session.py, as it takes options at its end. env: variables for it. title: of the Blender.
-        seed: of the first session; the others count on.
+    """Run sessions for so long, or so many of them; the first failure ends it. The command runs session.py, as it takes
+    options at its end, the title is the Blender's, the seed that of the first session; the others count on.
     """
     until, total = time.monotonic() + seconds, Result()
     seeds = itertools.count(seed) if count is None else iter(range(seed, seed + count))

@@ -39,10 +39,8 @@ TOOLS = (
 
 
 def step(weight: int = 1, *, edits: bool = False, since: tuple = (4, 2)):
-    """Enter a function into the table.
-
-    Args:
-        weight: how often it is drawn. edits: it changes things of the user's. since: version without Blender's crash.
+    """Enter a function into the table, to be drawn so often; whether it `edits` things of the user's, and since which
+    version Blender does not crash.
     """
 
     def enter(function):
