@@ -140,7 +140,7 @@ def short(obj, bone: str) -> str:
     """A bone's name as lists show it: without what most bones' names begin with."""
     names = tuple(other.name for other in obj.data.bones if other.use_deform)
     rest = bone.removeprefix(_prefix(names)) if len(names) > 3 else bone
-    return bone if rest in obj.data.bones else rest
+    return bone if rest in obj.data.bones or rest.isdigit() else rest
 
 
 def object_fields(layout, item, obj_prop: str, bone_prop: str) -> None:

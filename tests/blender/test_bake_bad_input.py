@@ -60,10 +60,6 @@ def _idle_and_twin(obj):
     bpy.ops.object.mode_set(mode="OBJECT")
 
 
-def _missing(obj):
-    rigs.edit(obj, lambda bones: bones.remove(bones["head"]))
-
-
 def _keyed_switch(obj):
     obj.pose.bones["IK-hand.L"].location.y = -0.1  # towards the shoulder, where the arm reaches it
     for frame, value in ((1, 0.0), (3, 1.0)):
@@ -96,7 +92,10 @@ BAD = {
     "driven": (_drive, "The rotation of 'head' is driven"),
     "one driven axis": (lambda obj: _drive(obj, 1), "The rotation of 'head' is driven: that stays"),
     "hidden": (_hide, "Hidden controls have keys: show 'Hidden'"),
-    "missing": (_missing, "The bone 'head' is gone that 'Copy Transforms' of 'DEF-head' follows"),
+    "missing": (
+        lambda obj: rigs.edit(obj, lambda bones: bones.remove(bones["head"])),
+        "The bone 'head' is gone that 'Copy Transforms' of 'DEF-head' follows",
+    ),
     "without w": (_without_w, ""),
     "idle and twin": (_idle_and_twin, ""),
     "keyed below": (lambda obj: rigs.key(obj.pose.bones["DEF-head"], *TURN), "have stay as they are: 'DEF-head'"),

@@ -80,12 +80,8 @@ def _other_joints(_obj, scene):
     scene.collection.children.link(scene.rigidbody_world.constraints)
 
 
-def _bone_moved(obj, _scene):
-    rigs.edit(obj, lambda bones: setattr(bones["foot.L"].head, "x", bones["foot.L"].head.x + 0.05))
-
-
 BROKEN = {
-    f"{diagnosis.JOINT_MOVED} bone": _bone_moved,
+    f"{diagnosis.JOINT_MOVED} bone": lambda obj, _: rigs.edit(obj, lambda bs: setattr(bs["foot.L"].head, "x", 0.15)),
     diagnosis.REMAPPED: lambda _obj, scene: setattr(scene.render, "frame_map_new", 200),
     diagnosis.UNEVEN_SCALE: lambda obj, _scene: setattr(obj, "scale", (1.5, 1.0, 1.0)),
     f"{diagnosis.REFUSED} scale": lambda obj, _scene: setattr(obj, "scale", (2.0, 2.0, 2.0)),

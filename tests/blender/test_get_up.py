@@ -225,6 +225,9 @@ def test_who_never_comes_to_rest_says_so(scene):
     obj = knock_outs.human(scene, 260, get_up="AUTOMATIC", rest_speed=0.0)
     assert knock_outs.run(scene, obj)[2][260] == "LIMP"
     assert STATE.warnings[obj.name] == ["'Human' stays down: it does not come to rest"]
+    scene.objects["Floor"].location.x = 99.0
+    knock_outs.run(scene, obj)
+    assert STATE.warnings[obj.name] == ["'Human' falls on: there is no floor below it"]
 
 
 @pytest.mark.parametrize("weight", (1.0, 0.2))

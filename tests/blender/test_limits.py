@@ -102,10 +102,6 @@ def _ik(bone):
     bone.lock_ik_y = bone.lock_ik_z = True
 
 
-def _ik_locked(bone):
-    bone.lock_ik_x = bone.lock_ik_y = bone.lock_ik_z = True
-
-
 def _limit_rotation(bone):
     constraint = bone.constraints.new("LIMIT_ROTATION")
     constraint.owner_space = "LOCAL"
@@ -119,7 +115,7 @@ def _limit_rotation(bone):
     ("state", "joint", "low", "high"),
     (
         (_ik, "HINGE", (-10.0, 0.0, 0.0), (70.0, 0.0, 0.0)),
-        (_ik_locked, "FIXED", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
+        (lambda bone: [setattr(bone, f"lock_ik_{x}", True) for x in "xyz"], "FIXED", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
         (_limit_rotation, "CONE", (-20.0, -5.0, 0.0), (30.0, 5.0, 45.0)),
     ),
 )

@@ -282,6 +282,8 @@ def test_bones_are_listed_without_what_most_names_begin_with(fresh_scene, prefix
     }
     obj = rigs.armature(fresh_scene, bones)
     assert [interface.short(obj, bone.name) for bone in obj.data.bones] == listed
+    obj.data.bones[0].name = f"{prefix}7"  # a number alone says nothing
+    assert interface.short(obj, f"{prefix}7") == f"{prefix}7"
 
 
 def test_angles_turn_the_joint_and_a_zero_says_what_it_means(arm):

@@ -7,7 +7,7 @@ import pytest
 import falling
 import knock_outs
 import rigs
-from active_ragdoll.core.blender.physics import remove
+from active_ragdoll.core.blender.physics import build, remove
 from active_ragdoll.core.blender.run import records, simulate, write
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import effects
@@ -265,12 +265,14 @@ def test_a_spine_of_four_bones_is_as_stiff_as_one_of_a_single_bone():
     assert bent[1] == pytest.approx(bent[0], rel=0.3), bent
 
 
-def test_set_up_gives_tone_and_motors_and_files_of_before_fall_as_rags(fresh_scene):
-    obj = rigs.ragdoll(fresh_scene, 20)
+def test_set_up_gives_tone_and_motors_and_files_of_before_fall_as_rags(fresh_scene, monkeypatch):
+    obj, built, make = rigs.ragdoll(fresh_scene, 20), [], build.build
+    monkeypatch.setattr(build, "build", lambda *given: built.append(make(*given)))
     group = obj.active_ragdoll.recovery
     assert group.tone == 0.0 and not any(part.motors for part in obj.active_ragdoll.parts)
     bpy.ops.active_ragdoll.setup_recovery()
     assert group.tone == 0.25 and not group.reflexes and all(p.motors for p in obj.active_ragdoll.parts if p.parent)
+    assert len(built) == 1
     bpy.ops.active_ragdoll.set_tone(tone="AWAKE")
     assert group.tone == pytest.approx(0.6) and group.reflexes and not obj.active_ragdoll.layout_changed
     bpy.ops.active_ragdoll.set_tone(tone="RAG")
@@ -284,5 +286,9 @@ def test_tone_without_motors_asks_for_a_build_and_falls_as_a_rag_until_then(fres
     assert obj.active_ragdoll.layout_changed
     rigs.play(fresh_scene, 1, 12)
     assert any("muscle tone" in text for text in STATE.warnings[obj.name])
+    stone = rigs.chain(fresh_scene, 1)
+    knock_outs.prepare(fresh_scene, stone, 1, 12, {6: "LIMP"}, "DEFORM", tone=0.5)
+    rigs.play(fresh_scene, 1, 12)
+    assert not STATE.warnings[stone.name]  # a body alone has no muscles to build
     list(simulate.frames(fresh_scene))
     assert any(part.motors for part in obj.active_ragdoll.parts)

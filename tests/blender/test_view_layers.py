@@ -133,6 +133,18 @@ def test_another_layer_is_shown_in_mid_shot_or_evaluated_first(layers, at):
     assert np.array_equal(_live(scene, obj, 1), wanted)
 
 
+def test_undo_and_redo_of_a_build_that_all_layers_have_shown():
+    rigs.swinging_human(rigs.empty_file(), 1, LENGTH)
+    _second_unseen(bpy.context.scene)
+    bpy.ops.ed.undo_push(message="before")
+    bpy.ops.active_ragdoll.build()
+    bpy.ops.ed.undo_push(message="built")
+    rigs.play(bpy.context.scene, 1, 4)
+    bpy.ops.ed.undo()
+    bpy.ops.ed.redo()
+    rigs.play(bpy.context.scene, 1, 4)
+
+
 @pytest.mark.parametrize("change", ("removed", "renamed"))
 def test_the_layer_that_steps_is_lost(change):
     if change == "removed" and world.IS_42:

@@ -157,11 +157,6 @@ def swings_of(settings) -> np.ndarray:
     return found if settings.joint == "CONE" else np.tile(free, 3)
 
 
-def stated_limits(settings: dict) -> str:
-    """Joint and range of a bone's settings by name, as `profile_limits` keeps them."""
-    return json.dumps({name: settings[name] for name in ("joint", "limit_min", "limit_max") if name in settings})
-
-
 def excesses(name: str, settings, relative) -> np.ndarray:
     """By how much [f] [rad] the joint rotations `relative` [f, 4] exceed a bone's limits. Raises RagdollError: with the
     bone's name, for limits that make no sense.

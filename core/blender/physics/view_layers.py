@@ -86,6 +86,14 @@ def update_joints(scene) -> None:
             layer.update()
 
 
+def renew() -> None:
+    """Evaluate all view layers that have been: an undo does the shown one, others hold a hidden scene that has gone."""
+    with STATE.occupied():
+        for layer in (layer for scene in bpy.data.scenes if len(graphs(scene)) > 1 for layer in scene.view_layers):
+            if frame_of(layer.depsgraph) is not None:
+                layer.update()
+
+
 def stand_at(scene, frame: int) -> None:
     """Set the scene's frame, also below 0, which the property does not take by default, and without telling windows.
 

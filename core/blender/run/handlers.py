@@ -341,6 +341,7 @@ def after_undo() -> None:
     for scene in _with_world(STATE.live_worlds):
         if not scene.rigidbody_world.point_cache.is_baked:  # a baked world does not step, and keeps its cache
             world.halt(scene)
+    view_layers.renew()
 
 
 def _with_world(names: set) -> list:

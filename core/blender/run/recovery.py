@@ -169,16 +169,16 @@ class Recovery:
         except RagdollError as error:
             STATE.warn(self.character.name, f"'{self.character.name}' gets up in its animation's own place: {error}")
         if self.state.phase in (states.LIMP, states.SETTLING):
-            self._look_below(run, scene, motion.pelvis_speed)
-            self._down += seconds
+            if not self._falls_on(run, scene, motion.pelvis_speed):
+                self._down += seconds
             waits = not self.state.held and self.get_up != effect_settings.STAY_DOWN
             if self._down > RESTLESS and waits and self.state.phase == states.LIMP:
                 STATE.warn(self.character.name, f"'{self.character.name}' stays down: it does not come to rest")
         else:
             self._down = 0.0
 
-    def _look_below(self, run, scene, speed: float) -> None:
-        """Note what it lies on; say that there is nothing where it falls at such a speed [m/s]."""
+    def _falls_on(self, run, scene, speed: float) -> bool:
+        """Note what it lies on; whether there is nothing where it falls at such a speed [m/s], which is told."""
         height, (x, y, z) = self.character.height, run.body[self.character.rows][self._pelvis_body, :3, 3]
         fast = speed > math.sqrt(2.0 * DEEP * world.pull(scene) * height) > 0.0
         if fast or self.state.phase == states.SETTLING:
@@ -187,6 +187,8 @@ class Recovery:
             self._ground = found and (found[1], found[1].evaluated_get(run.graph).matrix_world.copy())
             if fast and found is None:
                 STATE.warn(self.character.name, f"'{self.character.name}' falls on: there is no floor below it")
+                return True
+        return False
 
     def _floor_moved(self, run) -> float:
         """By how much what it lay on has moved since, below its hips [m]."""

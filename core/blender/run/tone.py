@@ -157,7 +157,8 @@ class Tone(Effect):
             if own.state.phase in (states.LIMP, states.SETTLING) and own.settings.tone > 0.0:
                 drives, fall = run.joint_drives, self._falling.get(name)
                 if fall is None and (drives is None or not len(drives.of(own.character))):
-                    STATE.warn(name, f"'{name}' falls without muscle tone: build its ragdoll anew")
+                    if len(own.character.bone_names) > 1:
+                        STATE.warn(name, f"'{name}' falls without muscle tone: build its ragdoll anew")
                 else:
                     falling[name] = fall or Falling(run, own.character)
         if falling != self._falling:

@@ -16,7 +16,7 @@ from ...errors import RagdollError, listed
 from ...profile import AUTO, BY_NAME, NO_PART, Entry, Field, Profile, Schema, match, mirrored, shortest
 from ...ragdoll.bodies import convex, fitting
 from .. import preferences
-from ..physics import body_objects, joint_objects
+from ..physics import body_objects
 from ..rig.armature import BindPose, anatomy_of, check_armature, refuse_baked, rigid
 from ..runtime import STATE, settings_changed
 from ..settings import at_frame, declare
@@ -164,7 +164,8 @@ def apply(obj, profile: Profile, how: str = AUTO, mirror: str = "NONE") -> Appli
             if not idle and not np.isfinite(frames[i]).all() and "limit_min" in settings and not _round(settings):
                 unturned.append(bone.name)
         if settings.get("limits_from") == PROFILE and "limit_min" in settings:
-            settings = settings | {"profile_limits": joint_objects.stated_limits(settings)}
+            kept = {name: settings[name] for name in ("joint", "limit_min", "limit_max") if name in settings}
+            settings = settings | {"profile_limits": json.dumps(kept)}
         wanted.append((bone.active_ragdoll, settings))
     stated = {key for _group, settings in wanted for key in settings}
     keyed = sorted({path.rpartition("active_ragdoll.")[2] for path in at_frame.keyed_paths(obj)} & stated)

@@ -79,11 +79,11 @@ def strongest(obj, scene) -> float:
 def set_up_recovery(obj, scene) -> None:
     """Let strong hits knock a character out and let it get up; that in another place needs the motion stack."""
     group = obj.active_ragdoll.recovery
-    if group.reroot:
-        stack_edits.ensure(obj, scene)
     if not group.enabled:
         effects.set_tone(obj, "STUNNED")
     group.enabled = True
+    if group.reroot:
+        stack_edits.ensure(obj, scene)
     if obj.active_ragdoll.layout_changed:  # muscles need motors
         build.rebuild(obj, scene)
 
