@@ -441,15 +441,15 @@ def _hip(body: Body, state: State, stride: Stride, seconds: float) -> State:
 
 def _need(body: Body, state: State, stride: Stride, k: int) -> float:
     """How much lower the hip has to be for a foot to be reached, where it stands or will land [m]."""
-    foot, side = state.feet[k], 1j * (1 - 2 * k) * body.hips * stride.heading
-    place, hip, own = shown(state, stride, k), stride.hip + state.hip, stride.ankles[k] - stride.hip
+    foot, left = state.feet[k], 0.0
+    ankle, hip, offset = stride.ankles[k], stride.hip, foot.offset
     if foot.swing is not None:
         left = foot.left(body, foot.clock) if foot.own else stride.seconds[k]
-        place, hip = stride.places[k] + foot.swing[1], stride.hips[k] + state.hip + state.speed * left
-        own = stride.places[k] - stride.hips[k]
-    far, usual = abs(place - hip - side), abs(own - side)
-    # A heel comes up where a foot is left behind.
-    leg = STRETCHED * body.leg * (1.1 if dot(place - hip, stride.heading) < 0.0 else 1.0)
-    if far <= usual:
+        ankle, hip, offset = stride.places[k], stride.hips[k], foot.swing[1]
+    usual = ankle - hip - 1j * (1 - 2 * k) * body.hips * stride.heading
+    way = usual + offset - state.hip - state.speed * left
+    if (far := abs(way)) <= abs(usual):
         return 0.0
+    # A heel comes up where a foot is left behind, and less and less where it is as good as aside.
+    leg = STRETCHED * body.leg * (1.0 + 0.1 * clamped(-3.0 * dot(way, stride.heading) / far, 0.0, 1.0))
     return max(0.0, stride.tall - math.sqrt(max(leg * leg - far * far, (0.6 * leg) ** 2)))

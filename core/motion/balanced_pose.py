@@ -149,7 +149,7 @@ class _Posing:
         return complex(x * self.heading.real + y * self.heading.imag, z)
 
     def _heel(self, ankle: tuple, hip: tuple, limit: float, ball: complex) -> tuple:
-        """(angle, place of the ankle) of a foot whose heel is up as far as the leg is too short."""
+        """(angle, place of the ankle) of a foot whose heel is up as far as the leg is too short, less if ahead."""
         ahead = self.heading
 
         def raised(angle: float) -> tuple:
@@ -159,9 +159,10 @@ class _Posing:
             return c.add(ankle, (way.real, way.imag, turned.imag))
 
         behind = (hip[0] - ankle[0]) * ahead.real + (hip[1] - ankle[1]) * ahead.imag
-        if c.length(c.sub(hip, ankle)) <= limit or behind < 0.0:
+        if c.length(c.sub(hip, ankle)) <= limit:
             return 0.0, ankle
-        low, high = 0.0, max(STEEPEST - atan2(-ball.imag, ball.real), 0.0)
+        most = c.clamped(1.0 + behind / max(abs(ball), 1e-12), 0.0, 1.0)
+        low, high = 0.0, most * max(STEEPEST - atan2(-ball.imag, ball.real), 0.0)
         for _ in range(12):
             middle = 0.5 * (low + high)
             low, high = (middle, high) if c.length(c.sub(hip, raised(middle))) > limit else (low, middle)

@@ -86,10 +86,8 @@ class Gait:
 
     def _change(self, k: int, frame: int, stands: bool) -> int:
         """The next frame at which a foot stands that does not now, or the other way round."""
-        last = frame + self._ahead
-        while frame < last and self.stands(frame)[k] == stands:
-            frame += 1
-        return frame
+        coming = range(frame, frame + self._ahead)
+        return next((near for near in coming if self.stands(near)[k] != stands), frame + self._ahead)
 
     def _borne(self, frame: int) -> complex:
         """Where the standing feet bear the body, smoothed, as weight goes over from one to the other."""

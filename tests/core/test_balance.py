@@ -120,6 +120,13 @@ def test_who_walks_back_after_a_get_up_keeps_his_hip_over_his_feet(first, turn, 
         assert abs(state.hip - state.offset) < 0.5 * MAN.leg
 
 
+def test_the_hip_goes_down_alike_on_either_side_of_a_foot_that_stands_far_off():
+    feet = balance.Foot(0.3j), balance.Foot()
+    states = (State(hip=x - 0.2j, feet=feet) for x in (-1e-6, 1e-6))
+    rates = [balance.step(MAN, state, stand(), Push(), 1.0 / FPS, Manner()).drop[1] for state in states]
+    assert 0.01 < rates[0] == pytest.approx(rates[1], abs=1e-4)
+
+
 @pytest.mark.parametrize(("height", "gravity"), ((0.018, 9.81), (180.0, 9.81), (1.8, 1.62)))
 def test_any_size_and_gravity_give_the_same_motion(height, gravity):
     size = height / 1.8
@@ -175,5 +182,8 @@ def test_the_pose_has_hip_and_feet_where_the_state_has_them(seed, scale):
     stepped = figure.posed(body, bent, world, State()._replace(hip=0.3 * size * before.heading))
     places = [np.array([world @ motion_rigs.shown(rig, p, toe)[:, 3] for toe in toes]) for p in (bent, stepped)]
     assert places[1] == pytest.approx(places[0], abs=1e-5 * size)
+    hips = (size * (x + 0.5j) * before.heading for x in np.linspace(-0.2, 0.2, 81))  # nor does a heel jump
+    turns = np.array([figure.posed(body, bent, world, State()._replace(hip=hip)).rotations for hip in hips])
+    assert np.max(quaternion.angle_between(turns[1:], turns[:-1])) < 0.1
     for name in ("positions", "rotations", "scales"):  # at rest it is the animation's pose to the last bit
         assert np.array_equal(getattr(figure.posed(body, pose, world, State()), name), getattr(pose, name))
