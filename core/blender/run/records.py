@@ -16,11 +16,13 @@ from ...motion.clip import Clip
 from ...motion.getting_up import Passage
 from ...motion.stack import LocalPose
 from ...pose import moved
+from ...ragdoll.drives import servo
 from ...ragdoll.hits import speeds_felt
 from ...ragdoll.recovery.states import ACTIVE, STATES, State
 from ...ragdoll.recovery.transitions import Reroot, Transition
 from ..physics import world
 from ..runtime import STATE, state_of
+from .write import LINEAR_DRAG
 
 VERSION = 1
 LARGEST = 1 << 26  # bytes of an array; that of a damaged file may claim any size
@@ -251,18 +253,20 @@ def push_at(obj, scene, frame: int, legs) -> tuple[str, Push]:
 
 def _pull(run, character, legs) -> complex:
     """Acceleration with which the hip follows its masses, which something holds off their place [m/s^2]."""
-    rows = character.rows
-    driven = np.maximum(*run.weights())[rows]  # what is driven weakly lags far behind though nothing holds it
-    away = (run.masses[rows] * driven) @ (run.body[rows, :2, 3] - run.wanted[rows, :2, 3]) / character.mass
+    rows, factor = character.rows, run.effect("hits").factor
+    if run.frame <= run.first or (factor is not None and factor[rows].min() < 1.0):
+        return 0j
+    weights = np.maximum(*run.weighed)[rows]
+    borne = [weight for bone, weight in zip(character.bone_names, weights.tolist(), strict=True) if bone in legs]
+    if min(borne, default=0.0) < 0.1:
+        return 0j
+    # Who goes along is behind by as much as its drives' drag stretches their springs, though nothing holds it [s].
+    lag = -np.log1p(-run.gains[rows, LINEAR_DRAG]) / np.maximum(servo.frequency(weights), 1e-3) ** 2
+    moved_on = (run.body - run.body_before)[rows, :2, 3] * (lag / run.moved[1])[:, None]
+    # What is driven weakly lags far behind besides.
+    away = run.masses[rows] * weights @ ((run.body - run.wanted)[rows, :2, 3] + moved_on) / character.mass
     size = math.hypot(*away)
-    felt = max(size - SLACK * character.height, 0.0)
-    if run.frame <= run.first or felt == 0.0:
-        return 0j
-    factor = run.effect("hits").factor
-    borne = [weight for bone, weight in zip(character.bone_names, driven.tolist(), strict=True) if bone in legs]
-    if min(borne, default=0.0) < 0.1 or (factor is not None and factor[rows].min() < 1.0):
-        return 0j
-    return complex(*away) * felt / (size * YIELDING**2)
+    return complex(*away) * max(size - SLACK * character.height, 0.0) / (max(size, 1e-12) * YIELDING**2)
 
 
 def _phase(run, character) -> int:
