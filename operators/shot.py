@@ -243,8 +243,8 @@ CARRIERS = (
 )
 BAKED_BONES = (
     (bake.ALL, "All", "All that physics and the motion stack move"),
-    (bake.SIMULATED, "Simulated", "Those with bodies"),
-    (bake.SELECTED, "Selected", "Of all those the ones that are selected"),
+    (bake.SIMULATED, "Simulated", "Those with bodies, and what goes with them"),
+    (bake.SELECTED, "Selected", "Selected ones of these; of controls those selected, or that carry selected bones"),
 )
 BAKED_FRAMES = (
     (bake.RANGE, "Range", "The whole range"),
@@ -266,6 +266,9 @@ FILES = (
     (".fbx", "FBX", "An .fbx file"),
     (".usdc", "USD", "A .usdc file"),
 )
+LIMB_KEYS = choice(
+    "Limbs", LIMBS, None, "How limbs of a rig with controls are keyed that have switches; others as they can be"
+)
 TO = choice("Keys On", KEYS_ON, None, "What gets the keys")
 ROOT_MOTION = choice("Root Motion", CARRIERS, None, "What carries the way that the character goes over the ground")
 
@@ -281,9 +284,7 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator, verb="Baking", r
     combined: flag(
         "Combine", "The layer adds to the animation below it, which can still be edited, instead of replacing it"
     )
-    limbs: choice(
-        "Limbs", LIMBS, None, "How limbs of a rig with controls are keyed that have switches; others as they can be"
-    )
+    limbs: LIMB_KEYS
     exact_joints: flag(
         "Exact Joints",
         "What inverse kinematics may stretch keeps its length over the range, so that knees and elbows are exact; "
@@ -326,6 +327,17 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator, verb="Baking", r
                 self.warn(bake.notes_on(carried))
             self.tell("INFO", f"Baked '{name}' to the action '{action.name if action else ''}'")
         return {"FINISHED"} if self._baked else {"CANCELLED"}
+
+
+class ACTIVE_RAGDOLL_OT_find_controls(Operator, bpy.types.Operator, requires=MOVED, bl_options={"REGISTER"}):
+    """Find which controls would get the keys of a bake, which switches are turned, and what they cannot reach"""
+
+    to: TO
+    limbs: LIMB_KEYS
+
+    def act(self, context, obj):
+        rows = bake.find_controls(obj, interface.scene_of(obj, context), self.to, self.limbs)
+        STATE.controls[obj.name] = {(len(obj.active_ragdoll.parts), self.to, self.limbs): rows}
 
 
 class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, bpy.types.Operator, verb="Exporting", requires=COPIED):

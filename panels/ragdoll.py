@@ -124,10 +124,22 @@ class ACTIVE_RAGDOLL_PT_bake_options(Part, bpy.types.Panel, parent="simulate"):
         props(inner, chosen, "to", *["limbs", "exact_joints"] * (chosen.to != bake.DEFORM), "bones", "frames")
         props(inner, chosen, "destination", chosen.destination == "LAYER" and "combined")
         props(inner, chosen, "root_motion", "loop", chosen.loop and "loop_frames")
-        if settings.muted and settings.baked_action is not None:
+
+
+class ACTIVE_RAGDOLL_PT_bake_report(Part, bpy.types.Panel, label="Report", parent="simulate"):
+    """Which controls a bake would key; after it, how near it came"""
+
+    def draw(self, context):
+        obj, column = active_armature(context), self.layout.column()
+        settings = obj.active_ragdoll
+        chosen = context.window_manager.operator_properties_last("active_ragdoll.bake")
+        if not settings.muted:
+            press(column, "find_controls", {"to": chosen.to, "limbs": chosen.limbs}, icon="VIEWZOOM")
+        elif settings.baked_action is not None:
             column.label(text=settings.baked_action.name, icon="ACTION")
-            for text in bake.report(obj):
-                paragraph(column, context, text)
+        found = STATE.controls.get(obj.name, {}).get((len(settings.parts), chosen.to, chosen.limbs), ())
+        for text in bake.report(obj) if settings.muted else found:
+            paragraph(column, context, text)
 
 
 # ---- setting up -----------------------------------------------------------------------------------------------------

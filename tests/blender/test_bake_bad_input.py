@@ -107,6 +107,7 @@ REFUSED = (
     ({"root_motion": "ROOT", "to": "CONTROLS"}, "no bone to carry"),
     ({"to": "CONTROLS"}, "No bone of 'Layered' controls"),
     ({"to": "CONTROLS"}, "no room"),
+    ({"to": "CONTROLS", "bones": "SELECTED"}, "No selected bone of 'Layered' is a control"),
 )
 
 

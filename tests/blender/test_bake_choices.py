@@ -166,6 +166,17 @@ def test_only_chosen_bones_and_frames_in_which_physics_acts_get_keys(fresh_scene
         bpy.ops.active_ragdoll.revert_bake()
 
 
+def test_of_controls_the_selected_get_keys_or_what_carries_selected_bones_and_their_switches(fresh_scene):
+    obj = _controlled(fresh_scene)
+    build.build(obj, fresh_scene, _deforming(obj))
+    for selected, name, switched in (("forearm.L", "forearm.L", {"hips"}), ("DEF-arm.R", "arm.R", set())):
+        rigs.select(obj, selected)
+        bpy.ops.active_ragdoll.bake(to="CONTROLS", bones="SELECTED", destination="LAYER")
+        keyed = {curve.data_path.split('"')[1] for curve in rigs.curves_of(obj.active_ragdoll.baked_action)}
+        assert keyed == {name} | switched and [*bake.controls_of(obj)] == [f"DEF-{name}"]
+        bpy.ops.active_ragdoll.revert_bake()
+
+
 def test_what_bodies_cannot_follow_goes_within_some_frames(scene):
     recorder = bake.Recorder(rigs.ragdoll(scene, 4), scene, False)
     still, stretched = (rigs.pose(recorder.obj) for _ in range(2))

@@ -7,11 +7,13 @@ from mathutils import Matrix, Vector
 
 import control_rigs
 import rigs
+from active_ragdoll import panels
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.bake import controls
 from active_ragdoll.core.blender.physics import build
 from animated import curves
 from control_rigs import places
+from drawing import drawn
 
 pytestmark = pytest.mark.blender_version
 LAST = 10
@@ -192,7 +194,14 @@ def test_joints_are_where_the_controls_at_rest_show_them(fresh_scene):
 
 def test_controls_are_the_default_where_a_rig_has_them(fresh_scene):
     obj, _names = _shot(fresh_scene, control_rigs.layered)
+    report = panels.ragdoll.ACTIVE_RAGDOLL_PT_bake_report
+    for limbs, control, value in (("IK", "IK-hand.L", 1), ("FK", "hand.L", 0)):
+        bpy.ops.active_ragdoll.find_controls(limbs=limbs)
+        shown = {text for _kind, text, layout in drawn(report, obj) if layout.live}  # for FK, which is chosen
+        found = {f"DEF-hand.L: {control}", "DEF-spine: spine", f"hips, ik_hand.L = {value}"}
+        assert found <= set(bake.find_controls(obj, fresh_scene, "AUTO", limbs)) and (found <= shown) == (limbs == "FK")
     bpy.ops.active_ragdoll.bake()
+    assert all(layout.live for *_what, layout in drawn(report, obj))
     worst = max(bake.controls_of(obj).values(), key=lambda of_one: of_one["worst_mm"])
     rows = bake.report(obj)
     assert rows[0].startswith("The controls give the motion within") and f"{worst['worst_mm']:.3g} mm" in rows[1]

@@ -19,21 +19,21 @@ WAY = {1: (0.0, 0.0, 0.0), LAST: (1.0, 0.1, 0.5)}
 def _walking(scene, to: str):
     """A human that goes 1 m aside and 0.5 m ahead, with a root bone above it, and what its bones do in the scene."""
     table = {"root": ((0, 0, 0), (0, 0.3, 0), None), **rigs.HUMAN, "hips": (*rigs.HUMAN["hips"][:2], "root")}
-    if to == "CONTROLS":
+    if to == "CONTROLS":  # the body hangs on a bone that follows the root, as in Rigify
+        table = {"above": (*table["root"][:2], None), **table, "hips": (*table["hips"][:2], "above")}
         obj = _controlled(scene, table)
-        mask = _deforming(obj)
+        control_rigs.constraint(obj, "above", "COPY_TRANSFORMS", "root")
     else:
         table = {"held": (*table["hips"][:2], None), **table, "arm.L": (*table["arm.L"][:2], "held")}
         obj = rigs.armature(scene, table)
         control_rigs.constraint(obj, "held", "COPY_LOCATION", "root", use_offset=True)  # as Rigify's torso
         rigs.key(obj.pose.bones["held"], "location", WAY)
         rigs.swing(obj, 1, LAST)
-        mask = np.array([bone.name != "held" for bone in obj.data.bones])
     obj.scale, obj.rotation_euler = (0.8,) * 3, (0.0, 0.0, 0.6)
     rigs.key(obj.pose.bones["hips"], "location", WAY)
     rigs.set_range(scene, 1, LAST)
-    mask &= np.array([bone.name not in ("root", "DEF-root") for bone in obj.data.bones])
-    build.build(obj, scene, mask)
+    bodiless = np.array([bone.name.removeprefix("DEF-") in ("root", "above", "held") for bone in obj.data.bones])
+    build.build(obj, scene, (_deforming(obj) | (to == "DEFORM")) & ~bodiless)
     bpy.ops.active_ragdoll.simulate()
     return obj
 

@@ -72,21 +72,21 @@ def bake_frames(obj, scene, first: int | None = None, last: int | None = None, c
     current = scene.frame_current
     recorder = Recorder(obj, scene, choice.destination == actions.LAYER and choice.combined)
     yield from recorder.watch_loop(first, last) if choice.loop else recorder.watch(first, last)
-    names = _names(obj, choice.bones)  # what the stack touches is known afterwards
     if choice.frames == ACTIVE:
         recorder.keep(_joined(recorder, *_acting(obj, scene, recorder)))
     _tell_of_others(obj)
-    carried = _carrying(obj, names, choice, recorder.numbers[0])
+    # What the stack touches is known by now. Of controls all are solved, whichever are selected.
+    carried = _carrying(obj, _names(obj, SIMULATED if choice.bones == SIMULATED else ALL), choice, recorder.numbers[0])
     as_shown = recorder.poses, recorder.worlds
     try:
-        written, keyed, properties = yield from _carry(obj, recorder, names, choice, carried)
+        written, keyed, properties = yield from _carry(obj, recorder, choice, carried)
         off = np.array(recorder.off)
         if carried is not None and choice.to == AUTO and np.median(off[..., 1].max(axis=0)) > ASTRAY * carried.height:
             missed = notes_on(_carried(carried, off, obj.active_ragdoll.height))[0]
             STATE.warn(obj.name, f"{missed}: the bones have the keys")
             carried.remove()
             carried, (recorder.poses, recorder.worlds) = None, as_shown
-            written, keyed, properties = yield from _carry(obj, recorder, names, choice, None)
+            written, keyed, properties = yield from _carry(obj, recorder, choice, None)
         _write(obj, recorder, written, keyed, choice, carried, properties)
     finally:
         if carried is not None:
@@ -94,27 +94,68 @@ def bake_frames(obj, scene, first: int | None = None, last: int | None = None, c
     scene.frame_set(current)
 
 
-def _carry(obj, recorder, names: list, choice: Choice, carried) -> Iterator[int]:
+def _carry(obj, recorder, choice: Choice, carried) -> Iterator[int]:
     """Move what was recorded to where the keys go; returns names of bones, what is keyed, properties of the object."""
     owners = {} if carried is None else {carried.bones[body]: name for body, name in carried.control_of.items()}
     root = travel.root_of(obj, choice.root_motion, owners)
     besides, properties = travel.carry(recorder, choice.root_motion, root)
-    names = list(dict.fromkeys([*names, *besides]) if carried is None else [*carried.bones, *filter(None, [root])])
+    led = carried.bones if carried else [*_names(obj, choice.bones), *besides]
+    names = list(dict.fromkeys([*led, *filter(None, [root])]))
     if choice.loop:
         _close(recorder, names, choice.loop)
     if carried is None:
         return names, names, properties
+    keyed, held = [*carried.keyed], carried.switches | carried.held
+    if choice.bones == SELECTED:
+        keyed, held = _selected(obj, carried)
     yield from recorder.solve(carried, root)
+    columns = [[*carried.keyed].index(name) for name in keyed] + ([-1] if root else [])
+    recorder.solved = [basis[columns] for basis in recorder.solved]
     curves = [c for action, slot, _strip in playing(obj) for c in curves_of(action, slot)]
-    for curve in (curve for curve in curves if curve.data_path in carried.switches):
+    for curve in (curve for curve in curves if curve.data_path in held.keys() & carried.switches):
         if len({curve.evaluate(frame) for frame in recorder.numbers}) > 1:
             name = curve.data_path.rpartition('["')[2].removesuffix('"]')
             text = f"'{name}' is keyed within the frames: it is held as at frame {recorder.numbers[0]}"
             STATE.warn(obj.name, f"The switch {text}")
-    keyed = {bone for curve in curves for bone in rig_graph.bones_in(curve.data_path)}
-    if below := [name for name in carried.bones if name in keyed and name not in carried.keyed]:
+    played = {bone for curve in curves for bone in rig_graph.bones_in(curve.data_path)}
+    if below := [name for name in carried.bones if name in played and name not in carried.keyed]:
         STATE.warn(obj.name, f"Keys that bones below the controls have stay as they are: {named(below)}")
-    return names, [*carried.keyed, *([root] if root else [])], properties
+    return names, [*keyed, *([root] if root else [])], properties | held
+
+
+def _selected(obj, carried) -> tuple[list, dict]:
+    """Of the controls those that are selected or carry selected bones; the switches and lengths that these need.
+
+    Raises RagdollError: none are selected.
+    """
+    flags = {bone.name for bone, flag in zip(obj.data.bones, armature.selected(obj), strict=True) if flag}
+    carrying = {name for body, name in carried.control_of.items() if carried.bones[body] in flags}
+    limbs = ({*limb.controls()} for limb in carried.limbs.found)
+    flags = flags.union(carrying, *(limb for limb in limbs if limb & carrying))
+    bodies = [carried.bones[body] for body, name in carried.control_of.items() if name in flags]
+    near = rig_graph.leading(rig_graph.sources(obj), bodies)
+    paths = rig_graph.switch_paths(obj, near)
+    held = {path: value for path, value in carried.held.items() if near.keys() & {*rig_graph.bones_in(path)}}
+    kept = [name for name in carried.keyed if name in flags]
+    if not kept:
+        raise RagdollError(f"No selected bone of '{obj.name}' is a control that gets keys, or a bone that one carries")
+    return kept, held | {path: value for path, value in carried.switches.items() if path in paths}
+
+
+def find_controls(obj, scene, to: str, limbs: str) -> list[str]:
+    """Rows on what a bake would key: which control carries which bone, how switches are turned, what is not reached
+    and why. Raises RagdollError: nothing moves, or no control carries the bones.
+    """
+    carried = _carrying(obj, _names(obj, ALL), Choice(to=to, limbs=limbs), scene.frame_current)
+    if carried is None:
+        return ["The bones get the keys: no controls carry most of them"]
+    try:
+        found = _carried(carried, np.zeros((1, len(carried.bones), 2)), 0.0)
+    finally:
+        carried.remove()
+    rows = [f"{name}: {of_one['control']}" for name, of_one in found.items() if of_one["control"]]
+    switches = ((*rig_graph.property_at(obj, path)[:2], value) for path, value in carried.switches.items())
+    return [*notes_on(found)[1:], *rows, *(f"{holder.name}, {name} = {value}" for holder, name, value in switches)]
 
 
 def pose_bones(obj, scene, to: str = AUTO) -> list[str]:
@@ -184,8 +225,8 @@ def _names(obj, bones: str) -> list[str]:
     """The bones to write. Raises RagdollError: there are none."""
     stack = pose_stack.of(obj)
     simulated = [part.bone for part in obj.active_ragdoll.parts]
-    moved = [*simulated, *source.followers(obj), *([] if stack is None else stack.touched_names())]
-    names = list(dict.fromkeys(simulated if bones == SIMULATED else moved))
+    touched = [] if stack is None or bones == SIMULATED else stack.touched_names()
+    names = list(dict.fromkeys([*simulated, *source.followers(obj), *touched]))
     if not names:
         raise RagdollError(f"Nothing moves '{obj.name}' beyond its animation: there is nothing to bake")
     if bones == SELECTED:
@@ -349,7 +390,9 @@ def _write(obj, recorder, names: list, keyed: list, choice: Choice, carried, pro
     else:
         names, basis = carried.bones, np.array(recorder.solved)
         found["controls"] = _carried(carried, np.array(recorder.off), settings.height)
-        properties |= carried.switches | carried.held
+        if choice.bones == SELECTED:
+            found["controls"] = {name: one for name, one in found["controls"].items() if one["control"] in keyed}
+            names = list(found["controls"])
         placed = np.array([carried.keyed.get(name, True) for name in keyed])
     poses = replace(action_keys.Poses.from_matrix_basis(keyed, recorder.numbers, basis), placed=placed)
     tolerance = None

@@ -3,8 +3,11 @@
 import numpy as np
 
 from ...errors import RagdollError
+from ..rig import rig_graph
 
 STAY, OBJECT, ROOT = "STAY", "OBJECT", "ROOT"  # with the body's own bones, on the object, on the topmost bone
+
+LEADING = {"COPY_TRANSFORMS", "COPY_LOCATION", "ARMATURE", "CHILD_OF"}  # constraints by which a bone goes with another
 
 
 def root_of(obj, to: str, owners: dict | None = None) -> str | None:
@@ -19,10 +22,17 @@ def root_of(obj, to: str, owners: dict | None = None) -> str | None:
             raise RagdollError(f"'{obj.name}' is moved by its constraint '{moving[0]}': let a bone carry its travel")
         return None
     body = (owners or {}).get(body, body)
-    above = obj.data.bones[body].parent_recursive
-    if not above:
+    if (top := _top(obj, body)) == body:
         raise RagdollError(f"Above '{body}' of '{obj.name}' is no bone to carry its travel: let the object carry it")
-    return above[-1].name
+    return top
+
+
+def _top(obj, name: str, below: tuple = ()) -> str:
+    """The topmost bone above one, and above what leads that, as Rigify's torso; `below` are such that were come by."""
+    top = [obj.pose.bones[name], *obj.pose.bones[name].parent_recursive][-1]
+    leading = (c for c in top.constraints if c.type in LEADING and not c.mute and top.name not in below)
+    tops = {_top(obj, aim, (*below, top.name)) for c in leading for aim in sorted(rig_graph.targets(c))}
+    return max(tops, key=lambda each: len(obj.data.bones[each].children_recursive), default=top.name)
 
 
 def carry(recorder, to: str, root: str | None) -> tuple[list, dict]:
