@@ -41,11 +41,9 @@ def plane_of_joints(heads: np.ndarray, parents: np.ndarray, size: float):
     """The plane across which a skeleton is its own mirror image.
 
     Returns the unit normal [3], the offset [m] (points on the plane have normal . p = offset) and the counterpart of
-    every body [m]: itself in the plane, -1 where there is none. Without symmetry the normal is None.
-
-    Args:
-        heads: joints of the m bodies [m, 3] [m], along the armature's own axes, of which the normal is one.
-        parents: of the bodies, -1 at roots [m]. size: the character's extent [m].
+    every body [m]: itself in the plane, -1 where there is none. Without symmetry the normal is None. Heads are the
+    joints of the m bodies [m, 3] [m], along the armature's own axes, of which the normal is one, parents those of the
+    bodies, -1 at roots [m], the size is the character's extent [m].
     """
     count = len(heads)
     none = None, 0.0, np.full(count, -1)

@@ -424,11 +424,8 @@ def mirrored_content(entry: Entry, target: Entry | None = None) -> Entry:
 
 
 def mirrored(profile: Profile, how: str = SWAP) -> Profile:
-    """A profile mirrored left to right; twice is what it was.
-
-    Args:
-        how: SWAP lets both sides change places, the middle is mirrored in itself; LEFT_TO_RIGHT and RIGHT_TO_LEFT
-            copy one side to the other and leave the middle.
+    """A profile mirrored left to right; twice is what it was. SWAP lets both sides change places, the middle is
+    mirrored in itself; LEFT_TO_RIGHT and RIGHT_TO_LEFT copy one side to the other and leave the middle.
     """
     partners = _partners(profile.entries)
     names = {entry.name for entry in profile.entries}

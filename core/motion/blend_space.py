@@ -63,11 +63,7 @@ class Axis:
 
 
 class BlendSpace1D:
-    """Samples on a line, linear between neighbours.
-
-    Attributes:
-        axes: Its one input. names: Of the samples [k].
-    """
+    """Samples on a line, linear between neighbours: `axes` has its one input, `names` are those of the samples [k]."""
 
     def __init__(self, axis: Axis, names: Sequence[str], positions: ArrayLike) -> None:
         """Raises RagdollError: no samples, one outside the axis or not a number, or two at one place."""
@@ -92,10 +88,7 @@ class BlendSpace2D:
     """Samples in a plane: barycentric in Delaunay triangles, or bilinear in the cells of a regular grid.
 
     Outside all triangles the nearest point of the nearest edge counts. One or two samples are allowed: a single pose,
-    or a line between two.
-
-    Attributes:
-        axes: Its two inputs. names: Of the samples [k].
+    or a line between two. `axes` are its two inputs, `names` those of the samples [k].
     """
 
     def __init__(self, axes: tuple, names: Sequence[str], positions, method: str = TRIANGLES, triangulate=None) -> None:

@@ -285,11 +285,7 @@ class GraphPlaying:
 
 
 class GraphPlayer(Step):
-    """The graph of a character, as an entry of the motion stack.
-
-    Attributes:
-        graph: states and transitions. sources: blend spaces that states play, by name.
-    """
+    """The graph of a character, and the blend spaces that its states play by name, as an entry of the motion stack."""
 
     name, keeps_state = "Graph", True
 

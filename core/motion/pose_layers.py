@@ -79,11 +79,7 @@ class Layer:
 
 
 class LayerStack(Step):
-    """The layers of a character, as an entry of the motion stack.
-
-    Attributes:
-        layers: the lowest first. players: the blend spaces that they play, by name.
-    """
+    """The layers of a character, the lowest first, and the blend spaces that they play by name, as a stack's entry."""
 
     name = "Layers"
 

@@ -228,11 +228,8 @@ def collect_edits(obj) -> list[str]:
 
 
 def with_edits(obj, plan, pose, to_world):
-    """The plan with bodies edited by hand in place of the automatic ones. Pairs that now overlap do not collide.
-
-    Args:
-        plan: `shapes.BodyPlan`; changed in place. pose: `armature.BindPose`.
-        to_world: world matrix of the armature [4, 4], uniformly scaled.
+    """A `shapes.BodyPlan`, changed in place, with bodies edited by hand for the automatic ones; pairs that now overlap
+    do not collide. Of an `armature.BindPose` and the armature's world matrix [4, 4], uniformly scaled.
     """
     scale = float(np.cbrt(abs(np.linalg.det(to_world[:3, :3]))))
     edited = []

@@ -73,13 +73,8 @@ def highest(scene, found, place: complex, top: float, depth: float) -> tuple | N
 
 
 def relief(found: list, starts: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray]:
-    """What is below and above places [k, 3] of the world, no farther than a reach [m].
-
-    Args:
-        found: evaluated meshes.
-    Returns:
-        Heights of the first surface below [k], -inf where there is none, inf for what begins in a solid; and above, inf
-        where there is none.
+    """What of evaluated meshes is below and above places [k, 3] of the world, no farther than a reach [m]: heights of
+    the first surface below [k], -inf without one, inf for what begins in a solid; and above, inf without one.
     """
     below, above = np.full(len(starts), -np.inf), np.full(len(starts), np.inf)
     for solid in found:

@@ -173,11 +173,8 @@ def gather_motors(characters) -> JointDrives | None:
 
 
 def write_motors(run, before, seconds: float, substeps: int, gravity: float) -> None:
-    """Set the motors for the frame to come.
-
-    Args:
-        before: where the animation had the bodies at the frame shown [m, 4, 4].
-        seconds, substeps: of the frame. gravity: [m/s^2].
+    """Set the motors for the frame to come, of so many seconds and substeps; `before` is where the animation had the
+    bodies at the frame shown [m, 4, 4], the gravity in m/s^2.
     """
     own, by_laws = run.joint_drives, run.joint_space.any()
     muscles = [each for effect in run.effects.values() for each in effect.muscles]

@@ -61,13 +61,9 @@ class Library:
         return self.fps == other.fps and [*map(id, self._sampled)] == [*map(id, other._sampled)]
 
     def clip(self, choice, frame: float | None = None, *, cycle: bool = False) -> Clip:
-        """The clip of an `ActionChoice`.
-
-        Args:
-            frame: only that one, which may be between the action's frames or outside them.
-            cycle: it is to loop, up to its exact end.
-        Raises:
-            RagdollError: no action, a deleted or an empty one, a missing slot, one that moves no bone of the character.
+        """The clip of an `ActionChoice`, or only one frame of it, which may be between the action's frames or outside.
+        A `cycle` is to loop, up to its exact end.
+        Raises RagdollError: no action, a deleted or an empty one, a missing slot, one that moves no bone.
         """
         action, owner = choice.action, choice.armature or self.obj
         if action is None:

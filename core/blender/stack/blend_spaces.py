@@ -24,9 +24,7 @@ SHEAR = -1e-4
 
 class FromSettings:
     """A step of the motion stack that plays actions. It is refreshed when one of them is edited, replaced or deleted.
-
-    Attributes:
-        problems: which settings are left out and what is odd about actions, by name.
+    `problems` tells, by name, which settings are left out and what is odd about actions.
     """
 
     def __init__(self, obj, rig) -> None:
@@ -98,11 +96,8 @@ def places_of(space, without=()) -> BlendSpace1D | BlendSpace2D:
 
 
 class Spaces:
-    """The blend spaces of a character, each made when a layer or a state first asks for it.
-
-    Attributes:
-        players: by the space's name; for its use as an aim offset, by "name (aim)".
-        inputs: the readers of their inputs, by the same keys.
+    """The blend spaces of a character, each made when a layer or a state first asks for it: `players` by the space's
+    name, for its use as an aim offset by "name (aim)", and `inputs`, the readers of their inputs, by the same keys.
     """
 
     def __init__(self, obj, library) -> None:

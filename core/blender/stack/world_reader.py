@@ -79,11 +79,8 @@ def tidy(scene) -> None:
 
 @dataclass
 class WorldReader:
-    """Reads world matrices for one character at one frame.
-
-    Attributes:
-        settings: the character's, with their values at the frame. world: the character's own world matrix [4, 4].
-        seconds, seconds_per_frame: time of the frame.
+    """Reads world matrices for one character at one frame, whose time has `seconds` and `seconds_per_frame`. `settings`
+    are the character's, with their values at the frame, `world` is its own world matrix [4, 4].
     """
 
     scene: bpy.types.Scene

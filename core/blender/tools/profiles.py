@@ -135,12 +135,9 @@ def anatomical_frames(obj, anatomy) -> tuple[np.ndarray, np.ndarray]:
 
 # ---- to a character -------------------------------------------------------------------------------------------------
 def apply(obj, profile: Profile, how: str = AUTO, mirror: str = "NONE") -> Applied:
-    """Put a profile on a character: all that it says of bones that are found, or, on an error, nothing.
-
-    Args:
-        how: AUTO, NAME or ROLE, see `match`. mirror: NONE, or a way of `mirrored`.
-    Raises:
-        RagdollError: the object cannot take it now, or none of the profile's bones is found.
+    """Put a profile on a character: all that it says of bones that are found, or, on an error, nothing. `how` is AUTO,
+    NAME or ROLE, see `match`, `mirror` NONE or a way of `mirrored`.
+    Raises RagdollError: the object cannot take it now, or none of the profile's bones is found.
     """
     check_armature(obj)
     refuse_baked(obj)

@@ -120,12 +120,10 @@ class Entry:
 
 
 class Aim:
-    """A chain that turns to a target.
+    """A chain that turns to a target, its entries from the first bone (eye, head) to the last (spine).
 
-    Attributes:
-        entries: from the first bone (eye, head) to the last (spine).
-        error: angle [rad] between the first bone's line of sight and the direction to the target, as the last entry
-            sees it.
+    `error` is the angle [rad] between the first bone's line of sight and the direction to the target, as the last entry
+    sees it.
     """
 
     def __init__(self, entries: list) -> None:
