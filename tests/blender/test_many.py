@@ -72,10 +72,8 @@ def pair():
 def _disturbed(pair, break_it, undisturbed=None, tolerance=0.0):
     """Play, break something in mid-shot; bodies of the one that errs at the last frame, and the warnings.
 
-    Args:
-        undisturbed: of the one that stays, where there is more in the world than in the pair's own run: Bullet solves
-            joints in another order then.
-        tolerance: [m] where a joint goes in mid-shot, for the same reason.
+    `undisturbed` is of the one that stays, where there is more in the world than in the pair's own run: Bullet solves
+    joints in another order then. The tolerance [m] is for a joint that goes in mid-shot, for the same reason.
     """
     scene, stays, errs, expected = pair
     bodies_of_other = expected["Stays"] if undisturbed is None else undisturbed

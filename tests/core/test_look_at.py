@@ -358,10 +358,8 @@ RIGS = {
 
 
 class Sweep:
-    """A pose as a function of one number, looked at ever closer where it turns much.
-
-    Attributes:
-        pose_at: rotations of the bones at a number, and the side.
+    """A pose as a function of one number, looked at ever closer where it turns much: `pose_at` gives rotations of the
+    bones, and the side.
     """
 
     def __init__(self, pose_at) -> None:

@@ -54,8 +54,8 @@ class Effect:
                 self.changed = True
 
     def read(self, run, scene, character, settings, edited: bool) -> None:
-        """Read the settings of a character, of its source if any are keyed, for the frame to come, and whether they
-        were edited since they were last read. Raises RagdollError: one is invalid; then what was read before must stay.
+        """Read the settings of a character, or of its source if any are keyed, for the frame to come. `edited`: since
+        they were last read. Raises RagdollError: one is invalid; then what was read before must stay.
         """
 
     def before_joints(self, run, scene, bind) -> None:
