@@ -50,8 +50,9 @@ def test_a_push_is_caught_with_feet_that_stand_and_a_strong_one_fells():
 
 
 @pytest.mark.parametrize(("legs", "trunk"), ((1.0, 0.2), (0.5, 0.5)))
-def test_a_weak_body_that_lags_behind_a_walk_is_no_push(legs, trunk):
-    obj = pushing.made(pushing.WALKER)[0]
+@pytest.mark.parametrize("walk", pushing.WALKS[:2])
+def test_a_weak_body_that_lags_behind_a_walk_is_no_push(walk, legs, trunk):
+    obj = pushing.made(walk)[0]
     for bone in obj.pose.bones:
         weight = legs if bone.active_ragdoll.role in ("PELVIS", "THIGH", "SHANK", "FOOT") else trunk
         bone.active_ragdoll.rotation_weight = bone.active_ragdoll.translation_weight = weight

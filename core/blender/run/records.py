@@ -260,11 +260,13 @@ def _pull(run, character, legs) -> complex:
     borne = [weight for bone, weight in zip(character.bone_names, weights.tolist(), strict=True) if bone in legs]
     if min(borne, default=0.0) < 0.1:
         return 0j
-    # Who goes along is behind by as much as its drives' drag stretches their springs, though nothing holds it [s].
-    lag = -np.log1p(-run.gains[rows, LINEAR_DRAG]) / np.maximum(servo.frequency(weights), 1e-3) ** 2
-    moved_on = (run.body - run.body_before)[rows, :2, 3] * (lag / run.moved[1])[:, None]
+    # What goes along may be behind by as much as its drag stretches its drive's spring, though nothing holds it.
+    lag = -np.log1p(-run.gains[rows, LINEAR_DRAG]) / np.maximum(servo.frequency(weights), 1e-3) ** 2  # [s]
+    ways, moves = (run.body - run.wanted)[rows, :2, 3], (run.body - run.body_before)[rows, :2, 3]
+    speeds = np.maximum(np.linalg.norm(moves, axis=1), 1e-12)
+    behind = np.clip(-np.einsum("mi,mi->m", ways, moves) / speeds, 0.0, speeds / run.moved[1] * lag)
     # What is driven weakly lags far behind besides.
-    away = run.masses[rows] * weights @ ((run.body - run.wanted)[rows, :2, 3] + moved_on) / character.mass
+    away = run.masses[rows] * weights @ (ways + (behind / speeds)[:, None] * moves) / character.mass
     size = math.hypot(*away)
     return complex(*away) * max(size - SLACK * character.height, 0.0) / (max(size, 1e-12) * YIELDING**2)
 
