@@ -28,7 +28,6 @@ import control_rigs
 import hitting
 import knock_outs
 import rigs
-from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.bake import controls, ik_limbs
 from active_ragdoll.core.blender.physics import build
@@ -93,13 +92,8 @@ def snapping(name: str) -> float:
 
 def apart(rig: controls.Controls, shown: list, wanted: list) -> np.ndarray:
     """By how much bodies are off in poses [f, n, 4, 4]: heights, angles of directions, twist [rad] [f, m, 3]."""
-    shown, wanted = (np.array(poses)[:, rig.rows] for poses in (shown, wanted))
-    off = np.linalg.norm(shown[..., :3, 3] - wanted[..., :3, 3], axis=-1) / rig.height
-    shown, wanted = ik_limbs.axes_of(shown), ik_limbs.axes_of(wanted)
-    swing = np.arccos(np.clip((shown[..., 1] * wanted[..., 1]).sum(axis=-1), -1.0, 1.0))
-    turn = quaternion.from_matrix(shown.swapaxes(-1, -2) @ wanted)
-    twist = 2.0 * np.arctan2(turn[..., 2], turn[..., 0])
-    return np.stack([off, swing, np.abs((twist + np.pi) % (2.0 * np.pi) - np.pi)], axis=-1)
+    off = ik_limbs.apart(*(np.array(poses)[:, rig.rows] for poses in (shown, wanted)))
+    return off[..., [1, 0, 2]] / (rig.height, 1.0, 1.0)
 
 
 def summary(off: np.ndarray) -> tuple:

@@ -62,8 +62,7 @@ def _idle_and_twin(obj):
 
 def _keyed_switch(obj):
     obj.pose.bones["IK-hand.L"].location.y = -0.1  # towards the shoulder, where the arm reaches it
-    for frame, value in ((1, 0.0), (3, 1.0)):
-        obj.pose.bones["hips"]["ik_hand.L"] = value
+    for frame, obj.pose.bones["hips"]["ik_hand.L"] in ((1, 0.0), (3, 1.0)):
         obj.keyframe_insert(SWITCH, frame=frame)
     rigs.interpolate(obj, "CONSTANT", SWITCH)
 
@@ -111,6 +110,17 @@ REFUSED = (
 )
 
 
+def test_a_script_is_told_which_value_is_none(fresh_scene):
+    obj = rigs.ragdoll(fresh_scene, 12)
+    for first, last in ((10, 10), (8, 3), (2.5, 7), ("a", 4), (float("nan"), 4)):
+        with pytest.raises(RagdollError, match=f"Frames {first} to {last}: a range has two whole frames or more"):
+            list(bake.bake_frames(obj, fresh_scene, first, last))
+    wrong = {"to": "CONTROL", "bones": None, "frames": "range", "destination": "", "root_motion": "BONE"}
+    for name, value in (wrong | {"limbs": 1, "loop": -1}).items():
+        with pytest.raises(RagdollError, match=f"{name} is {value!r}"):
+            bake.Choice(**{name: value})
+
+
 @pytest.mark.parametrize("kind", BAD)
 def test_the_rest_is_baked_and_what_is_wrong_is_named(fresh_scene, kind, capfd):
     damage, said = BAD[kind]
@@ -126,6 +136,7 @@ def test_the_rest_is_baked_and_what_is_wrong_is_named(fresh_scene, kind, capfd):
     held, settings, things = curves(obj.animation_data.action, obj), animation_settings(obj), rigs.counts()
     bpy.ops.active_ragdoll.bake(to="CONTROLS", limbs="AS_KEYED")
     assert said in capfd.readouterr().out
+    assert animation_settings(obj)["drivers"] == settings["drivers"]  # they go on outside of the frames
     now = control_rigs.places(scene, obj, names, LAST)
     carried = [bool(bake.controls_of(obj)[name]["control"]) for name in names]
     assert np.abs(now - before)[:, carried, :3, 3].max() < 5e-3

@@ -1,14 +1,16 @@
-"""What of a shot is baked, and where to: bones, frames, the current action, layers of the NLA."""
+"""What of a shot is baked, and where to: bones, frames, actions, layers of the NLA, the way over the ground, cycles."""
 
 import bpy
 import numpy as np
 import pytest
 
 import animated
+import control_rigs
 import hitting
 import rigs
 from active_ragdoll.core.blender import bake
 from animated import SAME, animate, animation_settings, curves, matrices, played, random_poses, restore
+from control_rigs import places
 from core.blender.bake import actions
 from core.blender.physics import build
 from core.blender.rig import action_channels
@@ -18,6 +20,7 @@ pytestmark = pytest.mark.blender_version
 RANGE, EVERY = range(20, 41), range(-5, 70)
 MODES, MOVING = ("QUATERNION", "XYZ", "AXIS_ANGLE"), ["a", "b", "c"]
 INSIDE = np.array([frame in RANGE for frame in EVERY])
+LAST, WAY = 12, {1: (0.0, 0.0, 0.0), 12: (1.0, 0.1, 0.5)}
 
 
 def _animated(kind):
@@ -49,8 +52,7 @@ def _below(obj):
 @pytest.mark.parametrize("combined", (False, True))
 def test_a_layer_plays_over_the_animation_and_goes_again(kind, combined):
     obj = _animated(kind)
-    before, settings = played(obj, EVERY), animation_settings(obj)
-    old = action_channels.current(obj)[0]
+    before, settings, old = played(obj, EVERY), animation_settings(obj), action_channels.current(obj)[0]
     held = curves(old, obj) if old else None
     poses = random_poses(obj, list(obj.pose.bones.keys()), RANGE)
     below = _below(obj) if combined else None
@@ -74,21 +76,28 @@ def test_a_layer_plays_over_the_animation_and_goes_again(kind, combined):
     assert held is None or curves(old, obj) == held
 
 
-@pytest.mark.parametrize("keyed", (False, True))
+@pytest.mark.parametrize("keyed", ("", "action", "strip"))
 @pytest.mark.parametrize("default", (0.0, 1.0))
 def test_a_combined_layer_holds_switches_whatever_is_their_default(default, keyed):
+    """Also where they are keyed below it, in a strip that is elsewhere and slower than its action."""
     obj = _animated("action")
     obj["switch"] = 1.0
     obj.id_properties_ui("switch").update(default=default)
-    if keyed:
-        obj.keyframe_insert('["switch"]', frame=1)
+    for frame, obj["switch"] in {1: 0.0, 60: 1.0}.items() if keyed else ():
+        obj.keyframe_insert('["switch"]', frame=frame)
+    if keyed == "strip":
+        (action, slot), obj.animation_data.action = action_channels.current(obj), None
+        rigs.changed(actions._new_strip(obj.animation_data, action, slot, 1, 60)[1], frame_start_ui=9.0, scale=1.5)
+    edges = rigs.step(bpy.context.scene, (19, 41), lambda: obj["switch"])
     poses, below = random_poses(obj, list(obj.pose.bones.keys()), RANGE), _below(obj)
+    below['["switch"]'] = np.array(rigs.step(bpy.context.scene, RANGE, lambda: [obj["switch"]]))
     for value in (0.0, 0.5, 1.0):
         more = {"destination": actions.LAYER, "below": below, "properties": {'["switch"]': value}}
         _baked, old, state = actions.bake(obj, poses, "Baked", **more)
-        assert rigs.step(bpy.context.scene, (19, 20, 30, 40, 41), lambda: obj["switch"]) == [1.0, *[value] * 3, 1.0]
+        held = rigs.step(bpy.context.scene, (19, 20, 30, 40, 41), lambda: obj["switch"])
+        assert held == pytest.approx([edges[0], *[value] * 3, edges[1]], abs=1e-6)
         restore(obj, state, old)
-        assert obj["switch"] == 1.0
+        assert rigs.step(bpy.context.scene, (19, 41), lambda: obj["switch"]) == edges
 
 
 @pytest.mark.parametrize("is_gone", (False, True))
@@ -105,8 +114,7 @@ def test_what_is_held_outside_of_the_frames_goes_with_its_action_whoever_plays_i
 def test_the_current_action_is_keyed_itself_and_comes_back_bit_for_bit():
     obj = _animated("action")
     action = action_channels.current(obj)[0]
-    other = bpy.data.objects.new("other", obj.data)
-    bpy.context.collection.objects.link(other)
+    other = rigs.added(bpy.context.scene, "other", obj.data)
     action_channels.assign(other, *action_channels.current(obj))
     before, held, name = played(obj, EVERY), curves(action, obj), action.name
     poses = random_poses(obj, list(obj.pose.bones.keys()), RANGE)
@@ -124,9 +132,12 @@ def test_the_current_action_is_keyed_itself_and_comes_back_bit_for_bit():
 
 @pytest.mark.parametrize("choice", ({}, {"destination": "LAYER"}, {"destination": "LAYER", "combined": True}))
 @pytest.mark.parametrize("to", ("DEFORM", "CONTROLS"))
-def test_a_control_rig_plays_its_animation_outside_of_the_baked_frames(fresh_scene, to, choice):
+@pytest.mark.parametrize("switched", ({}, {1: 0.0, 4: 1.0, 20: 1.0, 24: 0.0}))
+def test_a_control_rig_plays_its_animation_outside_of_the_baked_frames(fresh_scene, to, choice, switched):
     """Constraints act there, and switches stand as they did: the left arm is led by inverse kinematics."""
     obj = _controlled(fresh_scene)
+    for frame, obj.pose.bones["hips"]["fk"] in switched.items():
+        obj.keyframe_insert('pose.bones["hips"]["fk"]', frame=frame)
     expected = rigs.animation(obj, range(1, 25))
     build.build(obj, fresh_scene, _deforming(obj))
     rigs.set_weights(obj, 0.0)
@@ -136,6 +147,9 @@ def test_a_control_rig_plays_its_animation_outside_of_the_baked_frames(fresh_sce
     for frame, pose in rigs.shown(fresh_scene, obj, range(1, 25)).items():
         off = np.abs(pose - expected[frame])[_deforming(obj), :3, 3]
         assert off.max() < (1e-5 if frame not in range(8, 15) else 12e-3 if to == "CONTROLS" else 1e-4), frame
+    fresh_scene.frame_set(10)
+    bake.revert(obj)
+    assert not any(c.mute for bone in obj.pose.bones for c in bone.constraints)
 
 
 @pytest.mark.parametrize(("stretch", "size"), ((0.0, -1.0), (0.008, 1.0)))
@@ -187,6 +201,14 @@ def test_what_bodies_cannot_follow_goes_within_some_frames(scene):
     assert np.abs(np.diff(off)).max() < 2e-3 and np.abs(off[6:8]).max() < 1e-6
 
 
+def test_what_still_acts_at_the_last_frame_is_held_after_it(fresh_scene):
+    obj = rigs.ragdoll(fresh_scene, 20, 1.0)
+    rigs.key_weights(obj, {1: 1.0, 10: 0.0})
+    bpy.ops.active_ragdoll.bake(frames="ACTIVE")
+    poses = np.array(rigs.step(fresh_scene, range(19, 24), lambda: rigs.pose(obj)))
+    assert np.abs(poses[2:] - poses[1]).max() < 1e-5 < np.abs(poses[1] - poses[0]).max()
+
+
 def test_a_bake_that_has_nothing_to_write_says_so(fresh_scene):
     obj = rigs.ragdoll(fresh_scene, 12, 1.0)
     rigs.select(obj, "")
@@ -194,3 +216,87 @@ def test_a_bake_that_has_nothing_to_write_says_so(fresh_scene):
         with pytest.raises(RuntimeError, match=said):
             bpy.ops.active_ragdoll.bake(**choice)
     assert not obj.active_ragdoll.muted
+
+
+def _walking(scene, to: str):
+    """A human that goes 1 m aside and 0.5 m ahead, with a root bone above it, and what its bones do in the scene."""
+    table = {"root": ((0, 0, 0), (0, 0.3, 0), None), **rigs.HUMAN, "hips": (*rigs.HUMAN["hips"][:2], "root")}
+    if to == "CONTROLS":  # the body hangs on a bone that follows the root, as in Rigify
+        table = {"above": (*table["root"][:2], None), **table, "hips": (*table["hips"][:2], "above")}
+        obj = _controlled(scene, table)
+        control_rigs.constraint(obj, "above", "COPY_TRANSFORMS", "root")
+    else:
+        table = {"held": (*table["hips"][:2], None), **table, "arm.L": (*table["arm.L"][:2], "held")}
+        obj = rigs.armature(scene, table)
+        control_rigs.constraint(obj, "held", "COPY_LOCATION", "root", use_offset=True)  # as Rigify's torso
+        rigs.key(obj.pose.bones["held"], "location", WAY)
+        rigs.swing(obj, 1, LAST)
+    obj.scale, obj.rotation_euler = (0.8,) * 3, (0.0, 0.0, 0.6)
+    rigs.key(obj.pose.bones["hips"], "location", WAY)
+    rigs.set_range(scene, 1, LAST)
+    bodiless = np.array([bone.name.removeprefix("DEF-") in ("root", "above", "held") for bone in obj.data.bones])
+    build.build(obj, scene, (_deforming(obj) | (to == "DEFORM")) & ~bodiless)
+    bpy.ops.active_ragdoll.simulate()
+    return obj
+
+
+@pytest.mark.parametrize("to", ("DEFORM", "CONTROLS"))
+@pytest.mark.parametrize("carrier", ("OBJECT", "ROOT"))
+def test_the_way_over_the_ground_is_carried_and_nothing_else_moves(scene, to, carrier):
+    obj = _walking(scene, to)
+    names = [part.bone for part in obj.active_ragdoll.parts]
+    before, held = places(scene, obj, names, LAST), curves(obj.animation_data.action, obj)
+    bpy.ops.active_ragdoll.bake(to=to, root_motion=carrier)
+    assert np.abs((places(scene, obj, names, LAST) - before)[..., :3, 3]).max() < (2e-3 if to == "CONTROLS" else 1e-4)
+    body = before[:, names.index("DEF-hips" if to == "CONTROLS" else "hips"), :2, 3]
+    way = places(scene, obj, ["root"], LAST)[:, 0, :3, 3]
+    if carrier == "OBJECT":
+        way = np.array(rigs.step(scene, range(1, LAST + 1), lambda: obj.matrix_world.translation[:]))
+    way = way - way[0]
+    np.testing.assert_allclose(way[:, :2], body - body[0], atol=1e-4)
+    assert np.abs(way[:, 2]).max() < 1e-5 and np.abs(way[-1, :2]).max() > 0.5
+    bpy.ops.active_ragdoll.revert_bake()
+    assert curves(obj.animation_data.action, obj) == held
+    np.testing.assert_allclose(obj.location, 0.0, atol=1e-7)
+
+
+@pytest.mark.parametrize("carrier, said", (("OBJECT", "constraint 'Held'"), ("ROOT", "Above 'hips'")))
+def test_what_cannot_carry_the_way_is_refused(fresh_scene, carrier, said):
+    obj = rigs.ragdoll(fresh_scene, 4)
+    obj.constraints.new("LIMIT_LOCATION").name = "Held"
+    for call in (bpy.ops.active_ragdoll.bake, bpy.ops.active_ragdoll.export_ready):
+        with pytest.raises(RuntimeError, match=said):
+            call(root_motion=carrier)
+    assert not obj.active_ragdoll.muted
+
+
+def test_a_range_becomes_a_seamless_cycle(fresh_scene):
+    """Springs that swing in: the first pass begins at the animation, a cycle does not."""
+    obj = rigs.swinging_human(fresh_scene, 1, 25)
+    swings = [(*swing[:3], 1.0, swing[4]) for swing in rigs._SWINGS]
+    obj.animation_data_clear()
+    rigs.swing(obj, 1, 25, swings)
+    rigs.set_weights(obj, 0.5)
+    build.build(obj, fresh_scene)
+    range_before, held = (fresh_scene.frame_start, fresh_scene.frame_end), curves(obj.animation_data.action, obj)
+    bpy.ops.active_ragdoll.bake(loop=True, loop_frames=6)
+    assert obj.active_ragdoll.muted and not fresh_scene.active_ragdoll.use_range
+    poses = np.array(rigs.step(fresh_scene, range(1, 26), lambda: rigs.pose(obj)))
+    np.testing.assert_allclose(poses[-1], poses[0], atol=1e-5)
+    steps = np.linalg.norm(np.diff(poses[..., :3, 3], axis=0), axis=2)  # [f - 1, n]
+    assert np.abs(steps[0] - steps[-1]).max() < 0.3 * steps.max()  # no jerk at the seam
+    assert np.abs(poses[0] - np.array(rigs.step(fresh_scene, [26], lambda: rigs.pose(obj))[0])).max() < 1e-5
+    bpy.ops.active_ragdoll.revert_bake()
+    assert (fresh_scene.frame_start, fresh_scene.frame_end) == range_before
+    assert curves(obj.animation_data.action, obj) == held and not obj.animation_data.nla_tracks
+    assert np.abs(rigs.step(fresh_scene, [1], lambda: rigs.pose(obj))[0] - poses[0]).max() > 0.01
+
+
+@pytest.mark.parametrize("to, near, said", (("DEFORM", 1e-4, ""), ("CONTROLS", 2e-3, "a cycle stay as they are: 'f")))
+def test_a_cycle_closes_where_what_carries_it_does_not(scene, to, near, said, capfd):
+    obj = _walking(scene, to)
+    rigs.key(obj.pose.bones["root"], "rotation_quaternion", {1: (1.0, 0.0, 0.0, 0.0), LAST: (0.9, 0.0, 0.3, 0.0)})
+    bpy.ops.active_ragdoll.bake(to=to, loop=True, loop_frames=4)
+    assert said in capfd.readouterr().out
+    poses = places(scene, obj, [part.bone for part in obj.active_ragdoll.parts], LAST)
+    np.testing.assert_allclose(poses[-1], poses[0], atol=near)

@@ -9,6 +9,7 @@ from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import remove
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
+from animated import curves
 
 pytestmark = pytest.mark.blender_version
 LAST, ASIDE = 14, 5.0
@@ -98,3 +99,18 @@ def test_a_baked_duplicate_plays_its_keys(human, fresh_scene):
     play_both(fresh_scene, human, copy, simulate.frames)
     remove.remove_all([human, copy], fresh_scene)
     assert not [o.name for o in bpy.data.objects if "Source" in o.name]
+
+
+@pytest.mark.parametrize("destination", ("CURRENT", "LAYER"))
+def test_a_baked_copy_is_unhurt_when_the_first_is_reverted(human, fresh_scene, destination):
+    """A script's copy shares the actions: the one that is keyed itself, the one that holds what else has no keys."""
+    human.pose.bones["hips"].location, held = (0.1, 0.2, 0.3), curves(human.animation_data.action, human)
+    list(bake.bake_frames(human, fresh_scene, 4, 9, bake.Choice(destination=destination)))
+    fresh_scene.collection.objects.link(copy := human.copy())
+    expected = rigs.shown(fresh_scene, copy, range(1, LAST + 1))
+    bake.revert(human)
+    rigs.check_shown(fresh_scene, copy, expected, expected, 1e-6)
+    bake.revert(copy)
+    for obj in (human, copy):
+        assert curves(obj.animation_data.action, obj) == held and obj.animation_data.action.name == "HumanAction"
+    assert not [action.name for action in bpy.data.actions if "Rest" in action.name or "before" in action.name]

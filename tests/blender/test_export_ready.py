@@ -105,9 +105,8 @@ def test_a_plain_copy_in_the_scene_has_the_deforming_bones_in_one_tree_and_the_m
     skin, hat = (bpy.data.objects[name] for name in ("Skin.001", "Hat.001"))
     assert skin.modifiers[0].object == new and (hat.parent, hat.parent_bone) == (new, "DEF-head")
     assert not any(bone.constraints for bone in new.pose.bones)
-    assert {name: n - things[name] for name, n in rigs.counts().items() if n != things[name]} == {
-        "objects": 3, "armatures": 1, "actions": 1
-    }  # fmt: skip
+    more = {name: n - things[name] for name, n in rigs.counts().items() if n != things[name]}
+    assert more == {"objects": 3, "armatures": 1, "actions": 1}
     bpy.context.view_layer.objects.active = obj
     bpy.ops.active_ragdoll.remove()
     _same(_motion(scene, new, deforming)[0], before, heads)

@@ -13,16 +13,19 @@ from ...errors import RagdollError, named
 from ...skeleton import path_to_root
 from ..physics import source
 from ..rig import armature, rig_graph, skinning
-from ..rig.action_channels import curves_of, playing, rotation_property
+from ..rig.action_channels import curves_of, played, playing, rotation_property
 from ..runtime import STATE
 from ..stack import pose_stack
 from . import action_keys, actions, controls, travel
 from .recording import NEAR, NEARLY_PARALLEL, Recorder, checked_range, closed, differ, shown_pose
 
-ALL, SIMULATED, SELECTED = "ALL", "SIMULATED", "SELECTED"
-RANGE, ACTIVE = "RANGE", "ACTIVE"
-DEFORM, CONTROLS, AUTO = "DEFORM", "CONTROLS", "AUTO"
-FIGURES, LISTED = ("mean_deg", "mean_mm", "worst_deg", "worst_mm"), 5  # of a bone's report; bones in a list
+BONES = ALL, SIMULATED, SELECTED = "ALL", "SIMULATED", "SELECTED"
+FRAMES = RANGE, ACTIVE = "RANGE", "ACTIVE"
+KEYS_ON = DEFORM, CONTROLS, AUTO = "DEFORM", "CONTROLS", "AUTO"
+VALUES = {"bones": BONES, "frames": FRAMES, "destination": actions.DESTINATIONS, "to": KEYS_ON}
+VALUES |= {"root_motion": travel.CARRIERS, "limbs": controls.LIMBS}  # of a choice
+KINDS, LISTED = ("deg", "mm", "twist_deg"), 5  # of what a bone's report says; bones in a list
+FIGURES = [f"{how}_{kind}" for how in ("mean", "worst") for kind in KINDS]
 NOTES = {  # on bones of which a report says so, or what it says
     "loose": "No control of their own have {0}",
     "locked": "The controls {0} cannot be moved, as where their location is locked: they only turn what they carry",
@@ -39,7 +42,7 @@ MOST = 2.0 / 3.0  # a share of the bodies: from there on a rig's controls carry 
 
 @dataclass(frozen=True)
 class Choice:
-    """What of the motion is written, and where to."""
+    """What of the motion is written, and where to. Raises RagdollError: a value is none of a field's."""
 
     bones: str = ALL  # all that moves beyond the animation, those with SIMULATED bodies, or the SELECTED ones of all
     frames: str = RANGE  # the whole range, or only those in which the motion is ACTIVE-ly another than the animation
@@ -50,6 +53,13 @@ class Choice:
     limbs: str = controls.FK  # of controls: whether limbs are keyed in FK, in IK, or AS_KEYED
     exact_joints: bool = False  # whether what IK may stretch is kept from it, so that knees and elbows are exact
     loop: int = 0  # the range is a cycle: over how many frames what it lacks is spread; 0: it is none
+
+    def __post_init__(self) -> None:
+        for name, allowed in VALUES.items():
+            if (value := getattr(self, name)) not in allowed:
+                raise RagdollError(f"{name} is {value!r}: it is one of {named(allowed)}")
+        if self.loop < 0:
+            raise RagdollError(f"loop is {self.loop}: it is a number of frames")
 
 
 def bake_frames(obj, scene, first: int | None = None, last: int | None = None, choice=Choice()) -> Iterator[int]:
@@ -150,7 +160,7 @@ def find_controls(obj, scene, to: str, limbs: str) -> list[str]:
     if carried is None:
         return ["The bones get the keys: no controls carry most of them"]
     try:
-        found = _carried(carried, np.zeros((1, len(carried.bones), 2)), 0.0)
+        found = _carried(carried, np.zeros((1, len(carried.bones), 3)), 0.0)
     finally:
         carried.remove()
     rows = [f"{name}: {of_one['control']}" for name, of_one in found.items() if of_one["control"]]
@@ -211,7 +221,9 @@ def revert(obj) -> None:
         text = f"What the bake of '{obj.name}' had noted is damaged: it has its old action, constraints may be muted"
         STATE.warn(obj.name, text)
     with STATE.writing():
-        actions.restore(obj, state, settings.old_action, settings.baked_action)
+        others = (o for o in armature.armatures(bpy.data.objects) if o.active_ragdoll.muted and o != obj)
+        theirs = set().union(*(played(other.animation_data) for other in others if other.animation_data))
+        actions.restore(obj, state, settings.old_action, settings.baked_action, theirs)
         for constraint in (c for bone in obj.pose.bones for c in bone.constraints if [bone.name, c.name] in muted):
             constraint.mute = False
         _mute_own(obj, False)
@@ -266,6 +278,7 @@ def _joined(recorder: Recorder, frames: slice, plains: list) -> slice:
     """
     names, poses = _names(recorder.obj, ALL), recorder.poses
     length = min(SEAM, (frames.stop - frames.start + 1) // 2)
+    recorder.goes_on = True, frames.stop < len(poses)
     for edge, inwards in ((frames.start - 1, 1), (frames.stop, -1)):
         if 0 <= edge < len(poses):
             way = [edge + i * inwards for i in range(length, -1, -1)]
@@ -386,7 +399,10 @@ def _write(obj, recorder, names: list, keyed: list, choice: Choice, carried, pro
     if carried is None:
         basis = recorder.basis(names)
         theirs = (c for name in names for c in obj.pose.bones[name].constraints if not (c.mute or source.is_own(c)))
-        properties |= {c.path_from_id("influence"): 0.0 for c in theirs}  # what they give is in the keys already
+        driven = {curve.data_path for curve in (obj.animation_data.drivers if obj.animation_data else ())}
+        for influence, mute in ((c.path_from_id("influence"), c.path_from_id("mute")) for c in theirs):
+            off = (mute, 1.0) if influence in driven else (influence, 0.0)  # and a driver goes on outside of the frames
+            properties |= [off]  # what they give is in the keys already
     else:
         names, basis = carried.bones, np.array(recorder.solved)
         found["controls"] = _carried(carried, np.array(recorder.off), settings.height)
@@ -401,11 +417,14 @@ def _write(obj, recorder, names: list, keyed: list, choice: Choice, carried, pro
             rotation=float(np.radians(settings.key_tolerance)),
             location=settings.key_tolerance * 1e-3 * settings.height / max(settings.built_scale, 1e-12),
         )
-    more |= {"tolerance": tolerance, "destination": choice.destination, "below": recorder.below(keyed)}
-    more["goes_on"] = choice.frames == ACTIVE
+    more |= {"tolerance": tolerance, "destination": choice.destination, "below": recorder.below(keyed, properties)}
+    more |= {"goes_on": recorder.goes_on, "overrules": carried is None}
     with STATE.writing():
         action, old, state = actions.bake(obj, poses, f"{obj.name} Ragdoll Bake", properties=properties, **more)
         settings.old_action, settings.baked_action = old, action
+        if frozen := list(dict.fromkeys(n for path, _ in state.muted_drivers for n in rig_graph.bones_in(path))):
+            text = f"Drivers of {named(frozen)} are off in all frames until Revert Bake: keys stand for what they drive"
+            STATE.warn(obj.name, text)
         written = {"frames": [recorder.numbers[0], recorder.numbers[-1]], "bones": names, **found}
         settings.bake_record = json.dumps({"animation": asdict(state), **written})
         _mute_own(obj, True)
@@ -416,9 +435,9 @@ def _write(obj, recorder, names: list, keyed: list, choice: Choice, carried, pro
 def _carried(carried: controls.Controls, off: np.ndarray, height: float) -> dict:
     """Of each simulated bone: its control, and by how much it is missed on average and at worst [mm, deg].
 
-    `off` are angles [rad] and distances [f, m, 2], these in the armature's units, as the height of `carried`.
+    `off` is as of `Controls.solve` [f, m, 3], distances in the armature's units, as the height of `carried`.
     """
-    off = off * (np.degrees(1.0), 1e3 * height / carried.height)
+    off = off * (np.degrees(1.0), 1e3 * height / carried.height, np.degrees(1.0))
     figures = np.concatenate([off.mean(axis=0), off.max(axis=0)], axis=1).tolist()  # as FIGURES names them
     result = {}
     for body, name in enumerate(carried.bones):
@@ -467,9 +486,9 @@ def report(obj) -> list[str]:
 
 def notes_on(carried: dict) -> list[str]:
     """What to tell of a bake to controls: how near it comes, and what no control carries."""
-    worst = {key: max(carried, key=lambda name: carried[name][key]) for key in ("worst_mm", "worst_deg")}
-    mm, deg = (f"{carried[name][key]:.3g} {key[6:]} ('{name}')" for key, name in worst.items())
-    notes = [f"The controls give the motion within {mm} and {deg}"]
+    worst = [max((of_one[f"worst_{kind}"], name) for name, of_one in carried.items()) for kind in KINDS]
+    deg, mm, twist = (f"{off:.3g} {kind[-3:].strip('_')} ('{name}')" for kind, (off, name) in zip(KINDS, worst))
+    notes = [f"The controls give the motion within {mm} and {deg}, twist within {twist}"]
     for kind, text in NOTES.items():
         found = [(name, of_one.get(kind)) for name, of_one in carried.items()]
         if listed := dict.fromkeys(f"'{name if said is True else said}'" for name, said in found if said):

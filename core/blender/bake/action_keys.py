@@ -94,18 +94,10 @@ class KeyWriter:
                     before = _plain_keys([keys[0] - (1.0, 0.0)])
                 elif after is None:
                     after = _plain_keys([keys[-1] + (1.0, 0.0)])
-            if before is None and after is None and not hold_last and interpolation == LINEAR:
-                points = curve.keyframe_points
-                points.clear()
-                points.add(len(keys))
-                points.foreach_set("co", keys.ravel())
-                points.foreach_set("interpolation", np.full(len(keys), LINEAR, dtype=np.uint8))
-                curve.update()
-            else:
-                middle = _plain_keys(keys, interpolation)
-                if hold_last:
-                    middle["interpolation"][-1] = CONSTANT
-                _set_keys(curve, np.concatenate([part for part in (before, middle, after) if part is not None]))
+            middle = _plain_keys(keys, interpolation)
+            if hold_last:
+                middle["interpolation"][-1] = CONSTANT
+            _set_keys(curve, np.concatenate([part for part in (before, middle, after) if part is not None]))
 
     def _group(self, name: str):
         group = self._groups.get(name)
@@ -324,23 +316,21 @@ def _added(mode: str, values: NDArray, under: NDArray) -> NDArray:
     return values - under
 
 
-def write_properties(writer: KeyWriter, obj, frames: NDArray, values: dict, under=None) -> dict[str, list[float]]:
+def write_properties(writer: KeyWriter, obj, frames: NDArray, values: dict, below=None) -> dict[str, list[float]]:
     """Key properties {data path: values [f, channels], or one to hold}; the paths with the properties' values now.
 
-    `under` has the curves {(data path, 0): curve} to which keys that hold a value are added, None where they replace
-    it. What Blender's *Combine* adds is by how much a strip differs from the property's default.
+    `below` has what is there without the keys {data path: values [f, channels]} where keys that hold a value are added
+    to it. What Blender's *Combine* adds is by how much a strip differs from the property's default.
     """
     now = {path: np.atleast_1d(obj.path_resolve(path)).astype(float).tolist() for path in values}
     for path, given in values.items():
-        held, curve = np.ndim(given) == 0, (under or {}).get((path, 0))
-        at = np.array(sorted({frames[0], frames[-1]}) if held and curve is None else frames)
-        column = np.broadcast_to(given, (len(at), len(now[path])))
-        if held and under is not None:
-            below = [now[path]] if curve is None else [[curve.evaluate(frame)] for frame in at]
+        held, column = np.ndim(given) == 0, np.broadcast_to(given, (len(frames), len(now[path])))
+        if held and below is not None:
             own, name, custom = property_at(obj, path)
             known = own.id_properties_ui(name).as_dict()["default"] if custom else own.bl_rna.properties[name].default
-            column = column - below + known
-        keys = np.stack([np.broadcast_to(at[:, None], column.shape), column], axis=-1).transpose(1, 0, 2)
+            column = column - below[path] + known
+        at = sorted({0, len(frames) - 1}) if held and not np.ptp(column, axis=0).any() else range(len(frames))
+        keys = np.stack([np.broadcast_to(frames[at, None], column[at].shape), column[at]], axis=-1).transpose(1, 0, 2)
         kind = {"interpolation": CONSTANT} if held else {}
         group = "Switches" if held else "Object Transforms"
         writer.write(path, group, np.ascontiguousarray(keys, dtype=np.float32), rest=now[path], **kind)

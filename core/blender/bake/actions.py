@@ -14,7 +14,8 @@ one back. How the baked action and the old animation share the character:
 - **A solo track** makes Blender ignore the action altogether, so the solo is exchanged for mutes of all others.
 - **CURRENT** keys the present action itself, whoever else uses it; a copy from before takes its place on the way back.
 - **LAYER** leaves the animation below as it is and plays the baked channels from a strip in a new topmost track.
-- Drivers of baked channels are muted, as they would win over keys. Muted tracks stay muted.
+- Drivers of baked channels are muted, as they would win over keys, but those of controls, for which poses with them
+  were found. Muted tracks stay muted.
 
 What an old action or the tracks would give for a baked channel is always overruled: a channel is left out only if
 nothing animates it and it stays at rest.
@@ -33,7 +34,8 @@ from .action_keys import KeyWriter, Outside, Poses, write_poses, write_propertie
 
 # A strip that stands for an endless action; powers of two keep whole frames exact in single precision.
 ENDLESS = 2.0**15
-NEW, CURRENT, LAYER = "NEW", "CURRENT", "LAYER"
+NO = False, False  # before a bake's frames, after them
+DESTINATIONS = NEW, CURRENT, LAYER = "NEW", "CURRENT", "LAYER"
 
 # Attributes of AnimData that an `AnimationState` keeps, by its own names.
 _KEPT = {
@@ -82,7 +84,7 @@ def save(obj: bpy.types.Object) -> AnimationState:
     )
 
 
-def restore(obj: bpy.types.Object, state: AnimationState, action: bpy.types.Action | None, baked=None) -> None:
+def restore(obj, state: AnimationState, action: bpy.types.Action | None, baked=None, others=frozenset()) -> None:
     """Put back what `save` has read. The baked action stays in the file.
 
     Raises RagdollError: the object is in NLA tweak mode, where Blender allows no other action.
@@ -90,11 +92,11 @@ def restore(obj: bpy.types.Object, state: AnimationState, action: bpy.types.Acti
     Args:
         state: what `bake` or `save` returned.
         action: the one that was assigned then, or its copy from before a bake into the current action.
-        baked: the baked action.
+        baked: the baked action. others: actions that other baked characters play, as duplicates do.
     """
     animation = obj.animation_data_create()
     _refuse_tweak_mode(obj)
-    if state.in_place and action is not None and baked is not None:
+    if state.in_place and action is not None and baked is not None and baked not in others:
         # The copy from before the bake has the name and the users again.
         name = baked.name
         baked.user_remap(action)
@@ -112,7 +114,7 @@ def restore(obj: bpy.types.Object, state: AnimationState, action: bpy.types.Acti
         if (track := animation.nla_tracks.get(name)) is not None:
             held = {strip.action for strip in track.strips if name == state.rest_track} - {None}
             animation.nla_tracks.remove(track)
-            bpy.data.batch_remove(held)
+            bpy.data.batch_remove(held - others)
     for switch, place in (("mute", 1), ("is_solo", 2)):
         for was in state.tracks:
             track = animation.nla_tracks.get(was[0])
@@ -140,7 +142,8 @@ def _write_property(obj: bpy.types.Object, path: str, values: Sequence[float]) -
         if custom:
             target[name] = type(target[name])(values[0])
         else:
-            setattr(target, name, values if hasattr(getattr(target, name), "__len__") else values[0])
+            now = getattr(target, name)
+            setattr(target, name, values if hasattr(now, "__len__") else type(now)(values[0]))
 
 
 @contextlib.contextmanager
@@ -167,7 +170,7 @@ def repeated(obj: bpy.types.Object, first: int, last: int, times: int):
 
 # ---- the bake -------------------------------------------------------------------------------------------------------
 def bake(
-    obj, poses: Poses, name: str, *, tolerance=None, destination=NEW, below=None, properties=None, goes_on=False
+    obj, poses: Poses, name, *, tolerance=None, destination=NEW, below=None, properties=None, goes_on=NO, overrules=True
 ) -> tuple[bpy.types.Action, bpy.types.Action | None, AnimationState]:
     """Make an action that plays the poses, and play it on the character.
 
@@ -179,9 +182,10 @@ def bake(
         poses: at least one frame. name: of the action.
         tolerance: leave out keys within it; None keeps a key on every frame.
         destination: NEW, CURRENT or LAYER, see above.
-        below: of a layer that is combined with the animation below it, that animation's channels; see `write_poses`.
+        below: of a layer that is combined with the animation below it, what that gives; see `write_poses`.
         properties: keyed beside the bones, see `write_properties`.
-        goes_on: the animation is kept on both sides, also where it has no keys any more.
+        overrules: whether drivers of bones and properties that are keyed are muted; else they have the last word.
+        goes_on: whether the animation is kept before and after them, also where it has no keys any more.
     """
     missing = next((bone for bone in poses.bones if bone not in obj.pose.bones), None)
     if missing is not None:
@@ -205,7 +209,7 @@ def bake(
         outside = existing.outside(poses.frames, goes_on)
         writer = KeyWriter(action_channels.channels_of(baked, slot, ensure=True), outside if is_copy else Outside())
         written = write_poses(writer, obj, poses, existing.paths, tolerance, below)
-        written |= write_properties(writer, obj, poses.frames, properties or {}, existing.keyed if below else None)
+        written |= write_properties(writer, obj, poses.frames, properties or {}, below)
         still = {(p, i): v for p, own in written.items() for i, v in enumerate(own) if (p, i) not in existing.keyed}
         state.rest = {path: written[path] for path, _index in still}
         if still and (destination == LAYER or existing.strips):
@@ -215,7 +219,8 @@ def bake(
         else:
             _play(obj, baked, slot, existing, outside, state)
         for driver in obj.animation_data.drivers:
-            if driver.data_path in written and not driver.mute:
+            of_object = driver.data_path == "location"  # root motion
+            if driver.data_path in written and not driver.mute and (overrules or of_object):
                 driver.mute = True
                 state.muted_drivers.append((driver.data_path, driver.array_index))
     except BaseException:
@@ -283,14 +288,14 @@ class _Existing:
         copy.name = f"{self.action.name} before Ragdoll Bake"
         return copy
 
-    def outside(self, frames: NDArray, always: bool) -> Outside:
+    def outside(self, frames: NDArray, always: tuple[bool, bool]) -> Outside:
         """On which sides of the frames this animation goes on, or is held."""
         curves = action_channels.curves_of(self.action, self.slot)
         spans = [*self.strips, *(c.range() for c in curves if len(c.keyframe_points) or len(c.sampled_points))]
         if not spans:
             return Outside()
         first, last = min(span[0] for span in spans), max(span[1] for span in spans)
-        return Outside(always or first < frames[0], always or last > frames[-1], first, last)
+        return Outside(always[0] or first < frames[0], always[1] or last > frames[-1], first, last)
 
 
 def _remove_inactive_rotations(obj, bones: Sequence[str], channels, animated: set[str]) -> None:

@@ -27,9 +27,9 @@ from ..physics import source
 from ..rig import rig_graph
 from ..rig.action_channels import bone_path
 from ..rig.armature import pose_matrices
-from .ik_limbs import CARRIED, HIDDEN, NEAR, Limbs, axes_of, has_solver, put, rotation, turns_between
+from .ik_limbs import CARRIED, HIDDEN, NEAR, Limbs, apart, axes_of, has_solver, put, rotation, turns_between
 
-FK, IK, AS_KEYED = "FK", "IK", "AS_KEYED"
+LIMBS = FK, IK, AS_KEYED = "FK", "IK", "AS_KEYED"
 FOLLOWS, STAYS = 0.5, 0.4  # shares of a turn: from there a bone follows, up to there (a share of its twist) it does not
 FULLY = 0.9  # about its two best axes an owner turns its bone by this share
 TURN, HELPS = 0.02, 0.05  # of the trials at rest [rad]; from there on a turn of a further one gives what no other does
@@ -58,9 +58,9 @@ class Owner:
     arms: np.ndarray  # shifts of bodies likewise, beyond what their parents' turns and shifts give
     unit: float = 0.0  # of its shifts, in the armature's; 0: it is turned only
 
-    def share(self, kind: int) -> float:
-        """By how much its turns (0) or its shifts (1) turn its body, about the second best axis."""
-        return float(np.linalg.svd(self.turns[self.body, :, kind], compute_uv=False)[1])
+    def share(self, kind: int, axis: int = 1) -> float:
+        """By how much its turns (0) or its shifts (1) turn its body, about the second best axis or another."""
+        return float(np.linalg.svd(self.turns[self.body, :, kind], compute_uv=False)[axis])
 
 
 class Controls:
@@ -167,9 +167,9 @@ class Controls:
         self.switches, self.kept = dict(best), set()
         if limbs != FK:
             self._turn_to_limbs(now)
-        self.limbs = Limbs(self, {self.rows[owner.body] for owner in self._owners()})
+        self.limbs = Limbs(self, self._owners())
         if self._turn_back(best):
-            self.limbs = Limbs(self, {self.rows[owner.body] for owner in self._owners()})
+            self.limbs = Limbs(self, self._owners())
         theirs = {name for limb in self.limbs.found for name in limb.controls()}
         self.owners = [owner for owner in self._owners() if owner.name not in theirs and not self._led()[owner.body]]
         self.owners += self._tweaks(theirs)
@@ -199,7 +199,7 @@ class Controls:
             rig_graph.switch(self.copy, path, self.switches[path])
         found = {} if now else rig_graph.switch_paths(self.copy, solved)
         for path, bones in ((path, own & solved) for path, own in found.items() if own & solved):
-            for value in (0, 1):
+            for value in (0, 1, self.copy.path_resolve(path)):  # at last as it was
                 rig_graph.switch(self.copy, path, value)
                 posed = self.evaluated().pose.bones
                 own = [c for name in bones for c in posed[name].constraints if c.type == "IK"]
@@ -469,7 +469,7 @@ class Controls:
     # ---- poses ----
 
     def solve(self, frame: int, wanted: np.ndarray, start: np.ndarray | None, given=None) -> tuple:
-        """Basis matrices of the controls [k, 4, 4] that bring bodies nearest to wanted ones, and how far off [m, 2].
+        """Basis matrices of the controls [k, 4, 4] that bring bodies nearest to wanted ones, and how far off [m, 3].
 
         Args:
             frame: at which all other controls play their animation.
@@ -477,7 +477,7 @@ class Controls:
             start: what was found for the frame before.
             given: {bone: its basis matrix} of bones that are posed so.
 
-        The distances are in the armature's units, the angles in rad; the order is that of `keyed`.
+        How far off is as of `apart`, in the armature's units; the order is that of `keyed`.
         """
         self.scene.frame_set(frame)
         for path, value in self.switches.items():
@@ -496,9 +496,8 @@ class Controls:
             basis, poses = self._nearest(owned, basis, poses, wanted[self.rows], stages, rows)
             if i == 0 and self.limbs.found:
                 poses = self.limbs.solve(poses, wanted)
-        turns, places = turns_between(wanted[self.rows], poses[self.rows]), (wanted - poses)[self.rows, :3, 3]
         posed = self.evaluated().pose.bones  # what is driven has its driver's value, whose place the keys take
-        return np.array([posed[name].matrix_basis for name in self.keyed]), np.linalg.norm([turns, places], axis=2).T
+        return np.array([posed[name].matrix_basis for name in self.keyed]), apart(poses[self.rows], wanted[self.rows])
 
     def _nearest(self, bones: list, basis, poses, wanted: np.ndarray, stages: list, rows: np.ndarray) -> tuple:
         """The basis and the poses with which rows [m, 6] of bodies are nearest to wanted ones [m], by stages."""

@@ -64,15 +64,16 @@ class Limbs:
 
     Args:
         rig: the copy with its bodies, see `controls.Controls`.
-        owned: rows of bodies that have owners.
+        owners: of its bodies. Where one turns its body by more than itself, the limb gives way to it (a shoulder).
     """
 
-    def __init__(self, rig, owned: set) -> None:
+    def __init__(self, rig, owners: list) -> None:
         self.rig, self.bones, self.bodies = rig, rig.all, list(np.array(rig.rows)[~rig.bodiless])
         self.rest = rig.shown()
         # As shown: what bends by itself, as a paw, is then elsewhere than where the armature has it at rest.
         self.tails = self.rest[:, :3, 3] + self.rest[:, :3, 1] * np.array([[bone.length] for bone in self.bones])
         self.found: list[Limb] = []
+        owned = {rig.rows[owner.body] for owner in owners if owner.share(0, 0) < 1.0 / FULLY}
         self._shifted: dict = {}  # poses for a shift of a control, by its name
         for bone, constraint in self._active():
             taken = {row for one in self.found for row in (one.upper, one.lower)}
@@ -319,6 +320,15 @@ def put(bones: list, basis: np.ndarray) -> None:
 def axes_of(matrices: np.ndarray) -> np.ndarray:
     """The axes of matrices [.., 4, 4] without their scale [.., 3, 3]."""
     return rigid(matrices)[..., :3, :3]
+
+
+def apart(now: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """By how much bones [.., 4, 4] are off: angles of their directions [rad], distances, twist [rad] [.., 3]."""
+    off, axes = np.linalg.norm((now - wanted)[..., :3, 3], axis=-1), (axes_of(now), axes_of(wanted))
+    swing = np.arccos(np.clip((axes[0][..., 1] * axes[1][..., 1]).sum(axis=-1), -1.0, 1.0))
+    turn = quaternion.from_matrix(axes[0].swapaxes(-1, -2) @ axes[1])
+    twist = 2.0 * np.arctan2(turn[..., 2], turn[..., 0])
+    return np.stack([swing, off, np.abs((twist + np.pi) % (2.0 * np.pi) - np.pi)], axis=-1)
 
 
 def turns_between(now: np.ndarray, before: np.ndarray) -> np.ndarray:

@@ -1,12 +1,13 @@
 """What a bake has seen: the poses of a character frame by frame, and as relative to the bones' rest."""
 
 from collections.abc import Iterator
+from numbers import Integral
 
 import numpy as np
 
 from ... import keyframes, quaternion
 from ...errors import RagdollError
-from ..physics import view_layers, world
+from ..physics import source, view_layers, world
 from ..rig.armature import array_of, converted, pose_matrices, rigid, values_of
 from ..run import shot_run, simulate
 from ..runtime import STATE
@@ -43,6 +44,8 @@ def checked_range(obj, scene, first: int | None, last: int | None) -> tuple[int,
     shot = world.shot_range(scene)
     first = shot[0] if first is None else first
     last = shot[1] if last is None else last
+    if not (isinstance(first, Integral) and isinstance(last, Integral) and first < last):
+        raise RagdollError(f"Frames {first} to {last}: a range has two whole frames or more")
     if not shot[0] <= first < last <= shot[1]:
         raise RagdollError(f"Frames {first} to {last} are not within the shot, {shot[0]} to {shot[1]}")
     return first, last
@@ -72,15 +75,14 @@ def differ(now: np.ndarray, then: np.ndarray, near, parallel=NEARLY_PARALLEL) ->
 
 
 class Recorder:
-    """Pose matrices of a character's bones, frame by frame, and where asked for the channels that are animated."""
+    """Pose matrices of a character's bones, frame by frame; `adds`: to become keys that add to the animation."""
 
-    def __init__(self, obj, scene, channels: bool) -> None:
+    def __init__(self, obj, scene, adds: bool) -> None:
         self.obj, self.scene = obj, scene
         self.numbers, self.poses, self.worlds = [], [], []  # frames; matrices of the bones, and of the object
         self.bases, self.places = [], []  # of the object without its parents: matrices, and its location
         self.solved, self.off = [], []  # by `solve`: basis matrices of the controls, how far off the bones are
-        self.adds = channels
-        self._channels = {name: [] for name in _CHANNELS if channels}
+        self.adds, self.goes_on = adds, actions.NO  # the animation, see `actions.bake`
 
     def watch(self, first: int, last: int) -> Iterator[int]:
         """Record a range, yielding each frame; what is simulated before that range is yielded too."""
@@ -127,8 +129,6 @@ class Recorder:
         self.worlds.append(array_of(posed.matrix_world))
         self.bases.append(array_of(posed.matrix_basis))
         self.places.append(np.array(posed.location))
-        for name, values in self._channels.items():
-            values.append(values_of(self.obj.pose.bones, name, _CHANNELS[name]))
 
     def solve(self, carried: controls.Controls, root: str | None = None) -> Iterator[int]:
         """Find the poses of controls for what was recorded, yielding each frame that is done.
@@ -148,13 +148,23 @@ class Recorder:
         """Forget the other frames."""
         for name in ("numbers", "poses", "worlds", "bases", "places"):
             setattr(self, name, getattr(self, name)[frames])
-        for name, values in self._channels.items():
-            self._channels[name] = values[frames]
 
-    def below(self, names: list) -> dict | None:
-        """The channels [f, bones, k] of bones by the property, if they were recorded."""
-        rows = [self.obj.data.bones.find(name) for name in names]
-        return {name: np.array(values, dtype=float)[:, rows] for name, values in self._channels.items()} or None
+    def below(self, names: list, paths) -> dict | None:
+        """The animation's channels [f, bones, k] of bones by the property, and values [f, k] of others by their data
+        paths; None if nothing is added to it.
+        """
+        if not self.adds:
+            return None
+        rows, hidden, found = [self.obj.data.bones.find(name) for name in names], self.scene.active_ragdoll.source, []
+        with STATE.occupied():
+            for frame in self.numbers:
+                hidden.frame_set(frame)
+                posed = source.evaluated(self.obj)
+                channels = (values_of(posed.pose.bones, name, size)[rows] for name, size in _CHANNELS.items())
+                found.append([*channels, *(np.atleast_1d(posed.path_resolve(path)) for path in paths)])
+            hidden.frame_set(self.scene.frame_current)
+        values = (np.array(values, dtype=float) for values in zip(*found, strict=True))
+        return dict(zip((*_CHANNELS, *paths), values, strict=True))
 
     def basis(self, names: list) -> np.ndarray:
         """Matrices [f, bones, 4, 4] that give the recorded poses when nothing else acts on the bones."""

@@ -5,7 +5,7 @@ import numpy as np
 from ...errors import RagdollError
 from ..rig import rig_graph
 
-STAY, OBJECT, ROOT = "STAY", "OBJECT", "ROOT"  # with the body's own bones, on the object, on the topmost bone
+CARRIERS = STAY, OBJECT, ROOT = "STAY", "OBJECT", "ROOT"  # its own bones, the object, the topmost bone
 
 LEADING = {"COPY_TRANSFORMS", "COPY_LOCATION", "ARMATURE", "CHILD_OF"}  # constraints by which a bone goes with another
 
