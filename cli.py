@@ -22,11 +22,9 @@ def main(argv: list[str]) -> int:
         print(f"{NAME}: the Python package bpy is missing ({error})", file=sys.stderr)
         return 1
     bpy.ops.wm.read_factory_settings(use_empty=True)
-    folder = Path(__file__).resolve().parent
+    here = Path(__file__).resolve().parent
     # The folder may have any name; inside, every import is relative.
-    spec = importlib.util.spec_from_file_location(
-        NAME, folder / "__init__.py", submodule_search_locations=[str(folder)]
-    )
+    spec = importlib.util.spec_from_file_location(NAME, here / "__init__.py", submodule_search_locations=[str(here)])
     package = importlib.util.module_from_spec(spec)
     sys.modules[NAME] = package
     spec.loader.exec_module(package)

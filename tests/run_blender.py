@@ -72,9 +72,7 @@ def ended(command: list, log: Path, timeout: float, env: dict[str, str] | None =
         start = time.monotonic()
         streams = {"stdout": stream, "stderr": subprocess.STDOUT, "stdin": subprocess.DEVNULL}
         own = os.environ | (env or {})
-        process = subprocess.Popen(
-            list(map(str, command)), cwd=TESTS.parent, env=own, start_new_session=True, **streams
-        )
+        process = subprocess.Popen([*map(str, command)], cwd=TESTS.parent, env=own, start_new_session=True, **streams)
         _running.add(process)
         try:
             code = process.wait(timeout)

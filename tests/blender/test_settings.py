@@ -200,8 +200,7 @@ def test_options_and_profiles_know_what_a_strip_keys(fresh_scene):
     with pytest.raises(RagdollError, match="rotation weight of 'Human' is keyed or driven"):
         command_line._set(obj, "rotation_weight", 0.5)
     command_line._set(obj, "translation_weight", 0.5)
-    assert (
-        "rotation_weight of 'Human' keyed or driven" in profiles.apply(obj, Profile({"rotation_weight": 0.5})).notes[0]
-    )
+    (note,) = profiles.apply(obj, Profile({"rotation_weight": 0.5})).notes
+    assert "rotation_weight of 'Human' keyed or driven" in note
     obj.animation_data.nla_tracks[0].mute = True
     assert not at_frame.is_keyed(obj) and not at_frame.is_keyed(obj, "rotation_weight")

@@ -132,9 +132,7 @@ def _spread(role: str, name: str) -> np.ndarray:
 def dog() -> Rig:
     """A dog of plain bones facing -Y."""
     body = anatomies.dog()
-    return Rig(
-        body.names, list(body.parents), body.heads, body.tails, list(body.anatomy.roles), list(body.anatomy.sides)
-    )
+    return Rig(body.names, [*body.parents], body.heads, body.tails, [*body.anatomy.roles], [*body.anatomy.sides])
 
 
 def spider(named: str = "leg{pair}_{part}.{letter}", parts: int = 4) -> Rig:

@@ -175,9 +175,7 @@ def turned(yaw, pitch):
     return Clip(f"{yaw} {pitch}", SKELETON.names, FPS, AdditivePose(none, rotations, none, MESH))
 
 
-AIM = SpacePlayer(
-    "Aim", BlendSpace2D((YAW, PITCH), NAMES, PLACES, GRID), [turned(*place) for place in PLACES], aim=True
-)
+AIM = SpacePlayer("Aim", BlendSpace2D((YAW, PITCH), NAMES, PLACES, GRID), [turned(*at) for at in PLACES], aim=True)
 
 
 def aimed(*at):
