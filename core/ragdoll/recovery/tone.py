@@ -56,7 +56,7 @@ class Fall:
 
     clock: float = 0.0  # [s] since the knock-out
     touched: bool = False  # the trunk has met the floor
-    meets: bool = False  # or will by the next frame
+    met: float = math.inf  # [s] since then, or since it was known that it will by the next frame
     faded: float = 0.0  # [s] for which the tone has been fading
     shares: tuple = (1.0, *[0.0] * (CHOICES - 1))  # of the postures; 1 in sum
 
@@ -76,7 +76,7 @@ class Fall:
 
         All muscles tighten for the moment in which the trunk meets the floor, or an impact would throw limbs about.
         """
-        return HOLDS * float(smooth_step(self.faded / FADES)) if self.meets else HOLDS
+        return HOLDS * float(smooth_step(self.met / FADES))
 
 
 def pace(size: float, gravity: float) -> float:
@@ -92,14 +92,14 @@ def step(fall: Fall, found: Trunk, reflexes: bool, seconds: float) -> Fall:
     down = tuple(part / pull if pull > 0.0 else 0.0 for part in found.gravity)
     falls, speed = dot_first(found.velocity, down), math.hypot(*found.velocity) * slow
     sinks, touched = falls * slow, fall.touched or found.clearance <= 0.0
-    meets = touched or found.clearance <= falls * seconds
+    met = 0.0 if fall.met == math.inf and (touched or found.clearance <= falls * seconds) else fall.met + passed
     ends = touched or (fall.clock >= LATEST and sinks < STILL_FALLING)
     holds_on = reflexes and speed > TUMBLING  # down the stairs
     shares, share = fall.shares, -math.expm1(-passed / NOTICES)
     if not touched:
         wanted = _shares(found, down, pull, scale) if reflexes else Fall.shares
         shares = tuple(own + (other - own) * share for own, other in zip(shares, wanted, strict=True))
-    return Fall(fall.clock + passed, touched, meets, fall.faded + (passed if ends and not holds_on else 0.0), shares)
+    return Fall(fall.clock + passed, touched, met, fall.faded + (passed if ends and not holds_on else 0.0), shares)
 
 
 def _shares(found: Trunk, down: tuple, pull: float, scale: float) -> tuple:
