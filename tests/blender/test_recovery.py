@@ -143,6 +143,7 @@ def test_muscles_give_no_momentum(fresh_scene):
     """In the air, without gravity, a character that draws its limbs together goes on turning as it was pushed."""
     obj = human(fresh_scene, 24, 0.6, 4)
     rigs.undamped(obj)
+    build.rebuild(obj, fresh_scene)
     fresh_scene.gravity = (0.0, 0.0, 0.0)
     bpy.data.objects.remove(fresh_scene.objects["Floor"])
     effects.add_hit(obj, fresh_scene, "spine", 4, (0.0, 40.0, 30.0), (0.1, 0.0, 0.1))
@@ -151,7 +152,7 @@ def test_muscles_give_no_momentum(fresh_scene):
     moments = rigs.masses(obj)[:, None] / 12.0 * (squares.sum(axis=1, keepdims=True) - squares)  # of boxes
     momentum, around, spin = rigs.momenta(poses, rigs.masses(obj), moments, rigs.FPS)
     for total, inner in ((momentum.sum(axis=1), momentum), ((around + spin).sum(axis=1), around)):
-        assert np.linalg.norm(total - total[0], axis=1).max() < 0.02 * np.linalg.norm(inner, axis=2).sum(axis=1).max()
+        assert np.linalg.norm(total - total[0], axis=1).max() < 0.01 * np.linalg.norm(inner, axis=2).sum(axis=1).max()
     between = np.linalg.inv(poses[:, :1]) @ poses
     assert rigs.angles(between[0], between[-1]).max() > 30.0  # its limbs did move
 

@@ -22,13 +22,14 @@ from .transitions import smooth_step
 
 HEIGHT = 1.8  # [m]
 FREQUENCY, DAMPING_RATIO = 3.0, 1.0  # [Hz], of a spring at weight 1
-SETTLES = 0.25  # [s] from the pose at the knock-out to the posture
+SETTLES = 0.4  # [s] from the pose at the knock-out to the posture: in less, hands would be faster than people's
 FADES, LEFT = 0.5, 0.1  # [s] of the tone after the trunk has touched, and what is left of it
 LATEST = 0.6  # [s] after which it fades though nothing was touched, unless the fall goes on
 STILL_FALLING, TUMBLING = 1.0, 1.0  # [m/s] of the trunk downwards; in any direction
 NOTICES = 0.08  # [s] in which reflexes follow the way of the fall
 SURE = 0.15  # of the height: how far the trunk leans, or will, when there is no doubt about the way
 HIGH = 0.6, 0.9  # [s] to the floor: below the first it is time to protect, above the second to draw in
+BEFORE = 0.1  # [s] before an impact muscles tighten, as those of arms do in falls forwards (Dietz and others 1981)
 HOLDS = 1.5  # see `Fall.holds`
 BRACED = 1.5  # factor on the weights of arms that protect
 STIFFENS, STIFF = np.radians(20.0), 0.8  # before a limit, and the weight that it comes to there
@@ -56,7 +57,7 @@ class Fall:
 
     clock: float = 0.0  # [s] since the knock-out
     touched: bool = False  # the trunk has met the floor
-    met: float = math.inf  # [s] since then, or since it was known that it will by the next frame
+    met: float = math.inf  # [s] since then, as it is foreseen: from -BEFORE on
     faded: float = 0.0  # [s] for which the tone has been fading
     shares: tuple = (1.0, *[0.0] * (CHOICES - 1))  # of the postures; 1 in sum
 
@@ -74,7 +75,7 @@ class Fall:
     def holds(self) -> float:
         """Exponent: a weight w keeps its joint from turning faster than the spring with w^holds of its strength.
 
-        All muscles tighten for the moment in which the trunk meets the floor, or an impact would throw limbs about.
+        All muscles tighten just before the trunk meets the floor, or the impact would throw limbs about, then let go.
         """
         return HOLDS * float(smooth_step(self.met / FADES))
 
@@ -92,7 +93,8 @@ def step(fall: Fall, found: Trunk, reflexes: bool, seconds: float) -> Fall:
     down = tuple(part / pull if pull > 0.0 else 0.0 for part in found.gravity)
     falls, speed = dot_first(found.velocity, down), math.hypot(*found.velocity) * slow
     sinks, touched = falls * slow, fall.touched or found.clearance <= 0.0
-    met = 0.0 if fall.met == math.inf and (touched or found.clearance <= falls * seconds) else fall.met + passed
+    near = touched or found.clearance <= falls * max(seconds, BEFORE * scale)
+    met = -BEFORE if near and fall.met == math.inf else fall.met + passed
     ends = touched or (fall.clock >= LATEST and sinks < STILL_FALLING)
     holds_on = reflexes and speed > TUMBLING  # down the stairs
     shares, share = fall.shares, -math.expm1(-passed / NOTICES)
