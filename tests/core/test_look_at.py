@@ -178,10 +178,8 @@ def test_linked_bones_take_the_same_turn_whatever_their_roll():
         pose = posed(body, np.random.default_rng(seed), 0.1)
         result, _, _ = aimed(body, chain(body), pose, target_at(body, 100, 20))
         before, after = pose.model(body.skeleton)[1], result.model(body.skeleton)[1]
-        turns = [
-            quaternion.multiply(after[body.index[eye]], quaternion.conjugate(before[body.index[eye]]))
-            for eye in ("eye.L", "eye.R")
-        ]
+        eyes = [body.index[eye] for eye in ("eye.L", "eye.R")]
+        turns = quaternion.multiply(after[eyes], quaternion.conjugate(before[eyes]))
         assert quaternion.angle_between(*turns) < 1e-9
         assert quaternion.angle_between(turns[0], np.array([1.0, 0, 0, 0])) > 0.5
 

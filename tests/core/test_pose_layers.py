@@ -119,10 +119,8 @@ def test_a_blend_space_whose_input_is_wrong_for_a_frame_goes_on_from_where_it_wa
     moving = SpacePlayer("S", space, [random_clip(rng, SKELETON, 25), random_clip(rng, SKELETON, 13)])
     turned = poses(11)[0]
     mask = mask_from_bones(SKELETON, ["head"])
-    layers = LayerStack(
-        [Layer("Space", lambda frame: moving.pose(frame.space("S"))), Layer("Pose", holding(turned), mask=mask)],
-        {"S": moving},
-    )
+    made = [Layer("Space", lambda frame: moving.pose(frame.space("S"))), Layer("Pose", holding(turned), mask=mask)]
+    layers = LayerStack(made, {"S": moving})
     layers.read = lambda context, _pose: context
     good, bad = LayerInputs([1.0, 1.0], {"S": (1.0,)}), LayerInputs([1.0, 1.0], {"S": (float("nan"),)})
     below, head = RIG.bind, SKELETON.index("head")

@@ -197,13 +197,10 @@ def test_a_name_wins_over_a_role_and_a_role_over_any():
 
 def test_same_name_of_another_part_goes_by_role():
     """Two rigs that call everything "Bone": the name says nothing."""
-    entries_here = [
-        Entry({"mass": 1.0}, "Bone", "HAND", "LEFT", 0),
-        Entry({"mass": 2.0}, "Bone.001", "HAND", "RIGHT", 0),
-    ]
+    hands = [Entry({"mass": 1.0}, "Bone", "HAND", "LEFT", 0), Entry({"mass": 2.0}, "Bone.001", "HAND", "RIGHT", 0)]
     names = ["Bone.001", "Bone", "x", "y"]
-    assert [s.get("mass") for s in matched(entries_here, names, ARMS).settings] == [1.0, 2.0, None, None]
-    assert [s.get("mass") for s in matched(entries_here, names, ARMS, "NAME").settings] == [2.0, 1.0, None, None]
+    assert [s.get("mass") for s in matched(hands, names, ARMS).settings] == [1.0, 2.0, None, None]
+    assert [s.get("mass") for s in matched(hands, names, ARMS, "NAME").settings] == [2.0, 1.0, None, None]
 
 
 @pytest.mark.parametrize("count", [1, 5])
@@ -227,10 +224,8 @@ def test_a_chain_of_another_length_is_matched_by_its_way_and_fingers_of_one_hand
 
 
 def test_a_stub_does_not_take_the_place_of_a_body():
-    source = [
-        Entry({"simulate": False}, "root", "PELVIS", "CENTER", 0),
-        Entry({"simulate": True}, "hips", "PELVIS", "CENTER", 1),
-    ]
+    rows = enumerate((("root", False), ("hips", True)))
+    source = [Entry({"simulate": on}, name, "PELVIS", "CENTER", i) for i, (name, on) in rows]
     assert matched(source, ["pelvis"], anatomy(("PELVIS", "CENTER", 0))).settings[0]["simulate"] is True
 
 

@@ -32,12 +32,7 @@ def frame(body, pose, bone, space, world):
     return np.eye(4) if space == COMPONENT else np.linalg.inv(world)
 
 
-cases = given(
-    st.integers(0, 10**6),
-    st.sampled_from(SPACES),
-    st.sampled_from([1.0, 0.5, -1.0, 100.0]),
-    st.sampled_from([1.0, 0.01, -2.0]),
-)
+cases = given(st.integers(0, 10**6), *map(st.sampled_from, (SPACES, (1.0, 0.5, -1.0, 100.0), (1.0, 0.01, -2.0))))
 
 
 @cases
