@@ -69,10 +69,8 @@ _SMALL = (HELPER, TWIST, EYE, EAR, FINGER, THUMB, TOE)
 def main_bones(anatomy: Anatomy, parents, deform=None, heads=None) -> np.ndarray:
     """Which bones [n] have a body of their own in a ragdoll of main bodies; all others move with the nearest one above.
 
-    Args:
-        parents: index of each bone's parent, -1 at roots [n].
-        deform: which bones deform a mesh [n]; says which bones of a creature count. None: all.
-        heads: joints [n, 3]; where they are given, stubs of the trunk are left out.
+    Parents are indices, -1 at roots [n]. Of a creature the bones count that deform a mesh [n], all with None. Where
+    heads are given, joints [n, 3], stubs of the trunk are left out.
     """
     parents = body_parents(anatomy, parents)
     mask = np.zeros(len(anatomy.roles), dtype=bool)

@@ -233,12 +233,9 @@ def transformed(columns: tuple | None, v: tuple) -> tuple:
 
 
 class ModelView:
-    """Positions, rotations and scales in model space of some bones and all above them, as components.
-
-    Attributes:
-        positions, rotations: of each bone, by its level index, and of the armature, by -1. scales: likewise; None where
-            nothing is scaled.
-        local_rotations, local_positions: relative to the parent. local_scales: likewise; None where nothing is scaled.
+    """Positions, rotations and scales in model space of some bones and all above them, as components: of each bone by
+    its level index, and of the armature by -1. Those that are `local_` are relative to the parent. Where nothing is
+    scaled, `scales` and `local_scales` are None.
     """
 
     def __init__(self, rig: Rig, pose: LocalPose, bones: tuple, replaced: dict | None = None) -> None:

@@ -401,10 +401,9 @@ def _disconnect(run, joint) -> None:
 def _join(run, own: Attached, frame, gains, linear=(None,) * 3, angular=None) -> None:
     """Have Bullet's constraint made at the next step at a frame [4, 4], by the other one of the two constraint objects.
 
-    Args:
-        gains: of a servo that keeps the bodies as they are; None for limits relative to what holds the body.
-        linear: for each axis the lowest and the highest offset [m], or None where it is free.
-        angular: the three angles at which it is held [rad]; None leaves it free to turn.
+    Gains are those of a servo that keeps the bodies as they are, None for limits relative to what holds the body: for
+    each axis the lowest and the highest offset [m], or None where it is free, and the three angles at which it is held
+    [rad]; None leaves it free to turn.
     """
     if own.live is not None:
         _disconnect(run, own.joints[own.live])

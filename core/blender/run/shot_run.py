@@ -68,12 +68,9 @@ class Effect:
         """Before the step into the frame about to be shown. seconds: length of the step in the simulation."""
 
     def placed(self, run, before, places, seconds: float, shown_seconds: float):
-        """Places of the kinematic bodies at the coming frame [m, 4, 4].
-
-        Args:
-            before: where the animation had the bodies at the frame shown [m, 4, 4].
-            places: as the effects before this one have them.
-            seconds, shown_seconds: length of the frame in the simulation and on the timeline.
+        """Places of the kinematic bodies at the coming frame [m, 4, 4], from those that the effects before this have,
+        and `before`, where the animation had the bodies at the frame shown [m, 4, 4]. Seconds are the frame's length in
+        the simulation, shown ones that on the timeline.
         """
         return places
 

@@ -87,12 +87,9 @@ def shares(axes_of, on, torque):
 
 # ---- what joints carry ----------------------------------------------------------------------------------------------
 def carried_tensors(masses, moments, rotations, centers, pivots, carries) -> np.ndarray:
-    """Inertia tensors [k, 3, 3] of all that each joint carries, about the joint, in world axes [kg m^2].
-
-    Args:
-        masses [m] [kg]; moments [m, 3] [kg m^2] about the bodies' own axes. rotations [m, 3, 3], centers [m, 3] [m]:
-            where the bodies stand. pivots: places of the joints [k, 3] [m].
-        carries: whether a joint carries a body [k, m].
+    """Inertia tensors [k, 3, 3] of all that each joint carries, about the joint, in world axes [kg m^2]: from masses
+    [m] [kg], moments [m, 3] [kg m^2] about the bodies' own axes, rotations [m, 3, 3] and centers [m, 3] [m] where they
+    stand, places of the joints [k, 3] [m], and whether a joint carries a body [k, m].
     """
     middle = centers.mean(axis=0)  # far from the world's origin the sums below would lose digits
     centers, pivots = centers - middle, pivots - middle
