@@ -29,6 +29,7 @@ _EDGE = 0.09  # [s] over which it is drawn gently
 _SOFT = 0.08  # of a pole's height: how gently knees and elbows are kept off the floor
 _OUT = 0.3  # of the way out to the side that arms take which lie overhead: so far all others go, too
 _DRAGGED = 2.2  # times slower than their bounds limbs are drawn in, which slide over the floor and over each other
+_QUICK = 1.4, 2.0  # the inverse of the share of an interval in which loose limbs of bipeds, of quadrupeds begin to stand
 PLANTED = 1e-6  # [m] a limb that moves by less from key to key stands
 
 
@@ -105,9 +106,9 @@ class Course:
         up = q.rotate(flexion[0, :, 0], own.ways[:, 0])[:, 2] > 0.2
         self._aside = np.where(np.isin(np.arange(4), ARMS), np.where(up, 1.0, 0.0 if own.four else _OUT), 0.0)
         arrays = [*postures.arrays(), flexion]
-        # The head against the chest: by itself it might turn over the other way round.
-        pelvis, chest, head = np.moveaxis(postures.trunk, -2, 0)
-        arrays[1] = np.stack([pelvis, chest, q.multiply(q.conjugate(chest), head)], axis=-2)
+        # Chest and head against what is below them: by themselves they might turn over the other way round.
+        below, above = postures.trunk[..., :2, :], postures.trunk[..., 1:, :]
+        arrays[1] = np.concatenate([below[..., :1, :], q.multiply(q.conjugate(below), above)], axis=-2)
         self._shapes = [array.shape[1:] for array in arrays]
         arrays = [q.ensure_continuity(a) if a.shape[-1] == 4 else a for a in arrays]
         self._values = np.concatenate([array.reshape(len(keys), -1) for array in arrays], axis=1)
@@ -141,7 +142,8 @@ class Course:
         arrays = [part.reshape(-1, *shape) for part, shape in zip(parts, self._shapes, strict=True)]
         arrays = [q.normalize(array) if array.shape[-1] == 4 else array for array in arrays]
         arrays[3] = unit(arrays[3])
-        arrays[1][:, 2] = q.multiply(arrays[1][:, 1], arrays[1][:, 2])
+        for part in (1, 2):
+            arrays[1][:, part] = q.multiply(arrays[1][:, part - 1], arrays[1][:, part])
         return Posture(*arrays[:-1]), arrays[-1], i, u[:, 0]
 
     def at(self, t, lift=None) -> tuple[np.ndarray, np.ndarray]:
@@ -155,18 +157,18 @@ class Course:
         reach = round(_EDGE * self.tempo * (len(t) - 1) / max(t[-1] - t[0], 1e-9))
         moves = (smooth_step(4.0 * u) * smooth_step(4.0 - 4.0 * u))[:, None] * ~planted
         ends[..., 2] += self._lacking(ends, least, moves, reach)
-        written = posture.hip
         lift = np.zeros((len(ends), 5)) if lift is None else lift
         hip = posture.hip + lift[:, :1] * Z
-        drawn = self._drawn(replace(posture, hip=hip, ends=ends), planted).hip
+        drawn = self._drawn(replace(posture, hip=hip, ends=ends + lift[:, 1:, None] * Z), planted).hip
         # Limbs that become straight stop the hip within a frame: what is left of their reach takes the edge off.
         hip = hip + mean_around(drawn - hip, reach)
         posture = replace(posture, hip=hip, ends=ends)
-        # Where a loose limb comes to stand, or has stood, it is where the key has it, however the trunk was moved.
-        share = smooth_step(u)[:, None]
-        share = np.where(self._stood[i], 1.0 - share, 0.0) + np.where(self._stands[i], share, 0.0)
+        # A loose limb comes to stand, and begins to hang, at rest where the key has it, however the trunk moves.
+        fast = _QUICK[int(own.four)]
+        share = self._stood[i] * smooth_step(1.0 - fast * u[:, None])
+        share += self._stands[i] * smooth_step(1.0 - fast * (1.0 - u[:, None]))
         hung, poles, turns = own.hung(posture, self._aside_of(flexion, i, u), own.firsts(posture))
-        hung -= share[..., None] * (posture.hip - written)[:, None]
+        hung += share[..., None] * (ends - hung)
         low = self._lacking(hung, least, moves, reach)
         begun = np.where(i == 0, smooth_step(4.0 * u), 1.0)  # the pose that he lies in is as it is
         if own.four:  # legs that are drawn ahead below the trunk raise it by half of what they lack
@@ -191,6 +193,7 @@ class Course:
         way = q.rotate(upper, self.own.ways[:, 0])
         # Across the trunk is along the floor, for one who lies.
         aside = unit(np.stack([np.zeros(way.shape[:2]), SIGNS + 0.0 * way[..., 1], 0.3 * way[..., 2]], axis=-1))
+        share = share * smooth_step(1.0 + dot(way, aside))[..., 0]  # none on the far side, where it would flip
         flexion[..., 0, :] = q.multiply(q.power(q.shortest_arc(way, aside), share), upper)
         return flexion
 

@@ -96,7 +96,7 @@ class Surface:
         return float(((self.offsets[own] + joint) @ direction + self.radii[own]).max()) if own.any() else -np.inf
 
     def depths(self, own: Biped, deltas, places, floor: Floor) -> np.ndarray:
-        """How deep [.., 5] [m] trunk and limbs are in the floor in poses [.., m, 4], [.., m, 3], 0 above it.
+        """How deep [.., 7] [m] trunk, limbs and a biped's knees are in the floor in poses [.., m, 4], [.., m, 3].
 
         A limb is what moves with its end, such as hands and feet, which may have no bodies of their own.
         """
@@ -104,9 +104,10 @@ class Surface:
         found = self.radii + floor.plane(points) + floor.over(points) - points[..., 2]
         of = np.zeros(len(self.rows), dtype=int)
         for i, (_upper, lower, end, toe) in enumerate(own.limbs.tolist()):
-            far = (self.rows == lower) & (self.offsets @ own.ways[i, 1] > 0.5 * own.lower[i])
-            of[far | (self.rows == end) | ((self.rows == toe) & (i in LEGS))] = i + 1
-        parts = [found[..., of == i] for i in range(5)]
+            on, far = self.rows == lower, self.offsets @ own.ways[i, 1] > 0.5 * own.lower[i]
+            of[on & (i in LEGS and not own.four)] = i + 5
+            of[(on & far) | (self.rows == end) | ((self.rows == toe) & (i in LEGS))] = i + 1
+        parts = [found[..., of == i] for i in range(7)]
         return np.stack([np.max(part, axis=-1, initial=0.0) for part in parts], axis=-1)
 
     def ways_out(self, own: Biped, deltas, places, points) -> np.ndarray:

@@ -35,7 +35,7 @@ _UNEVEN = 0.02  # of the height: among things by more than that the animation st
 TALL = 0.8  # of the height is the least room to stand up in
 _LOW, _SEATED = 0.15, 0.32  # of the height: an end below it stands on something; hips below it are over the knees
 _DOWN, _UP = 0.2, 0.25  # of the height: that far a limb is planted lower or higher than the ground at the hips
-_RAISED = 0.2  # of the height: by what trunk, feet and hands are kept off the floor
+_RAISED = 0.25  # of the height: by what trunk, feet and hands are kept off the floor
 _FOLDED = 0.45  # of the leg: nearer to its hip no foot is raised
 _LEAST = 0.1  # [s] between two keys that are moved by hand
 SHORTEST = 3.0  # [s] from lying to standing
@@ -137,7 +137,7 @@ def plan(own: Biped, surface, lying, floor, animated, world, *, fps, gravity, ma
     found, keys, shift, way = course(animated(frames / fps), times)
     seconds = np.arange(frames + 1) / fps
     share = smooth_step((seconds - times[-2]) / (times[-1] - times[-2]))
-    lift = _raised(own, surface, found, local, seconds, max(1, round(0.12 * tempo * fps)), share[:, None])
+    lift = _raised(own, surface, found, local, seconds, max(1, round(0.18 * tempo * fps)), share[:, None])
     deltas, places = found.at(seconds, lift)
     if own.four and ranges is not None:
         ranges.check(own, deltas)
@@ -173,20 +173,26 @@ def _raised(own: Biped, surface: Surface, found: Course, floor: Floor, seconds, 
 
     By a share [f, 1] it is what they just need, and in the end they are where the animation has them.
     """
-    lift, least = np.zeros((len(seconds), 5)), None
+    lift, least, uneven = np.zeros((len(seconds), 5)), None, floor.relief is not None
     stiff = not np.isin(own.limbs[:2, 2:], surface.rows).any()
-    for _ in range(5 if stiff else 1):  # raised, feet that are stiff with their shanks come to point down more
+    for _ in range(5 if stiff else 1 + own.four):  # raised, feet stiff with their shanks come to point down more
         deltas, places = found.at(seconds, lift)
         deep = surface.depths(own, deltas, places, floor)
-        deep = lift + np.where(np.isinf(deep), 0.0, deep)  # nobody is raised over a wall
-        hips, feet = places[:, own.limbs[:2, 0]], places[:, own.limbs[:2, 2]]
-        spare = np.linalg.norm(feet - (lift[:, 1:3] - lift[:, :1])[..., None] * Z - hips, axis=-1) - _FOLDED * own.leg
+        deep, knees = np.split(np.where(np.isinf(deep), 0.0, deep), [5], axis=1)  # nobody is raised over a wall
+        deep[:, 0], deep[:, 1:3] = np.maximum(deep[:, 0], knees.max(axis=1)), np.maximum(deep[:, 1:3], uneven * knees)
+        deep = lift + deep
+        ways = places[:, own.limbs[:, 2]] - places[:, own.limbs[:, 0]] - (lift[:, 1:] - lift[:, :1])[..., None] * Z
+        spare = np.linalg.norm(ways[:, :2], axis=-1) - _FOLDED * own.leg
         # He rises with both feet, and with one that would come too near to its hip.
         near = (deep[:, 1:3] - np.maximum(spare, 0.0)).max(axis=1)
         deep[:, 0] = np.maximum.reduce([deep[:, 0], deep[:, 1:3].min(axis=1), near])
         if least is None:
             least = np.maximum(deep - deep[-1], 0.0)
         lift = reached_over(np.minimum(deep, _RAISED * own.height), reach)
+        # What a limb is too short for it rises with the trunk, which it would draw down into things again.
+        far = (REACH * (own.upper + own.lower)) ** 2 - np.sum(ways[..., :2] ** 2, axis=-1)
+        rises = uneven * lift[:, :1] - np.maximum(ways[..., 2] + np.sqrt(np.maximum(far, 0.0)), 0.0)
+        lift[:, 1:] = reached_over(np.maximum(lift[:, 1:], rises), 1)
     return lift * (1.0 - share) + share * mean_around(least, 1) * (share < 1.0)
 
 
@@ -234,9 +240,9 @@ def _stance(own: Biped, surface: Surface, matrices, risen: Posture, origin, floo
     wanted = q.rotate(turn, np.array([foot[0], foot[1] - np.sign(foot[1]) * own.hips * 1.1, 0.0])) + origin
     shift = wanted - q.rotate(way, posture.ends[:2].mean(axis=0))
     shift[2] = 0.0  # on a floor as high as the animation's own it keeps its own heights
-    there = np.array([foot[0], 0.0, 0.0])
+    there = _seen(posture.moved(way, shift), turn, origin).ends[:2]
     high = own.height - surface.depths(own, deltas, places, Floor(own.height))[1:3].max()  # what it stands on
-    rise = origin[2] + floor.plane(there) + _step(own, floor, there) - high
+    rise = origin[2] + (floor.plane(there) + _step(own, floor, there)).max() - high
     if any(floor.slope) or abs(rise) > (STEP if floor.relief is None else _UNEVEN) * own.height:
         shift[2] = rise
     seen = _seen(posture.moved(way, shift), turn, origin)
@@ -248,16 +254,16 @@ def _chosen(own, surface, room, written: list, hip, ahead, floor: Floor, stands,
 
     stands: matrices of the animation that it goes on with.
     """
-    best = (np.inf,)
+    best, low = (np.inf,), np.maximum(_LOW * own.height, np.array([room.tuck] * 2 + [room.palm] * 2) * 1.1)
     for cost, turn, origin in _spots(own, hip, ahead, floor):
         if cost >= best[0]:
             break
         local = floor.seen_from(turn, origin)
-        laid = [_laid(own, key, local, list(held)) for key in written]
+        laid = [_laid(own, key, local, list(held), low) for key in written]
         place = (_mirrored(laid[-1]) if right else laid[-1]).posture, origin, local, turn, right
         if floor.relief is not None:
             stance = _stance(own, surface, stands, *place)[0]
-            cost += _trouble(own, surface, written, laid, stance.mirrored() if right else stance, local)
+            cost += _trouble(own, surface, written, laid, stance.mirrored() if right else stance, local, low)
         if cost < best[0]:
             best = cost, laid, place
     if best[0] >= _NO_ROOM:
@@ -280,7 +286,7 @@ def _spots(own: Biped, hip, ahead, floor: Floor) -> list:
     return sorted(found, key=lambda spot: spot[0])
 
 
-def _trouble(own: Biped, surface: Surface, written: list, laid: list, stance: Posture, floor: Floor) -> float:
+def _trouble(own: Biped, surface: Surface, written: list, laid: list, stance: Posture, floor: Floor, low) -> float:
     """How badly a way up fits what is there: parts of the body in it, limbs that stand on nothing, heads in a roof."""
     posture = stacked([*(key.posture for key in laid), stance])
     arrays = [q.ensure_continuity(a) if a.shape[-1] == 4 else a for a in posture.arrays()]
@@ -289,11 +295,11 @@ def _trouble(own: Biped, surface: Surface, written: list, laid: list, stance: Po
     grounds, most = (replace(floor, relief=None), floor), _STUCK * own.height
     flat, deep = (np.minimum(surface.depths(own, deltas, places, ground), most) for ground in grounds)
     deep = np.maximum(deep - flat, 0.0).max(axis=1).sum()
-    ends, low = posture.ends[:-1], np.array([key.posture.ends[:, 2] for key in written])
-    missed = np.abs(ends[..., 2] - low - floor.plane(ends) - floor.over(ends))[low < _LOW * own.height]
+    ends, high = posture.ends[:-1], np.array([key.posture.ends[:, 2] for key in written])
+    missed = np.abs(ends[..., 2] - high - floor.plane(ends) - floor.over(ends))[high < low]
     deep += np.minimum(missed, most).sum()
     short = np.linalg.norm(own.lasts(posture) - own.firsts(posture), axis=-1) - REACH * (own.upper + own.lower)
-    deep += (_DRAWS_FOUR if own.four else 1.0) * np.maximum(short[:-1], 0.0)[low < _LOW * own.height].sum()
+    deep += (_DRAWS_FOUR if own.four else 1.0) * np.maximum(short[:-1], 0.0)[high < low].sum()
     head = places[: len(laid) + 1, own.head]
     return float(deep / own.height + _NO_ROOM * (head[:, 2] > floor.plane(head) + floor.over(head, "roofs")).sum())
 
@@ -307,16 +313,16 @@ def _mirrored(key: Key) -> Key:
     return replace(key, posture=key.posture.mirrored())
 
 
-def _laid(own: Biped, key: Key, floor: Floor, held: list) -> Key:
+def _laid(own: Biped, key: Key, floor: Floor, held: list, low) -> Key:
     """On what is there: contacts on it, on a slope hips and trunk over them along its normal as far as they lie."""
     p = replace(key.posture, ends=key.posture.ends.copy())
     p.ends[held, 2] = np.maximum(p.ends[held, 2], 0.1 * own.height)  # what holds something is kept off the floor
-    stand, low = p.ends[:, 2] < _LOW * own.height, p.hip[2] < _SEATED * own.height
+    stand, lies = p.ends[:, 2] < low, p.hip[2] < _SEATED * own.height
     if any(floor.slope):
         p = _tilted(own, p, floor, stand)
     if floor.relief is not None:
         steps = _step(own, floor, p.ends)
-        rise = _step(own, floor, p.hip) if low or not stand[:2].any() else steps[:2][stand[:2]].mean()
+        rise = _step(own, floor, p.hip) if lies or not stand[:2].any() else steps[:2][stand[:2]].mean()
         p = replace(p, hip=p.hip + rise * Z, ends=p.ends + np.where(stand, steps, rise)[:, None] * Z)
     return replace(key, posture=p)
 
