@@ -231,6 +231,24 @@ def test_a_paw_that_is_drawn_in_over_an_edge_does_not_jump(step):
     assert np.linalg.norm(np.diff(joints, n=2, axis=0), axis=-1).max() < 0.03 * own.height
 
 
+def test_paws_are_put_down_at_rest():
+    own = biped("dog")
+    made = planned(own, "belly", fps=240.0)
+    before = slice(int(made.times[1] * 240.0) - 4, int(made.times[1] * 240.0))
+    speeds = np.linalg.norm(np.diff(own.extract(*motion(own, made)).ends[before], axis=0), axis=-1) * 240.0
+    assert made.planted[1].all() and speeds.max() < 0.03
+
+
+def test_a_twisted_spine_does_not_turn_on_the_other_way_round_where_he_gets_up_turned_about(own, monkeypatch):
+    spots, twist, about = get_up._spots, turned(30.0), turned(180.0)
+    monkeypatch.setattr(get_up, "_spots", lambda *a: [(c, quaternion.multiply(about, t), o) for c, t, o in spots(*a)])
+    posture = own.extract(*own.placed(lying(own, "prone")))
+    turns = np.stack([quaternion.conjugate(twist), twist, twist])
+    posture.trunk[:] = quaternion.multiply(turns, posture.trunk)
+    spins = motion_figures.spins(motion(own, planned(own, posture))[0][:, own.spine], FPS)
+    assert spins.max() < motion_figures.BOUNDS["pelvis 95"]
+
+
 def test_hands_that_hold_something_are_kept_off_the_floor(own):
     made = planned(own, held=(3,))
     places = motion(own, made)[1]

@@ -29,7 +29,7 @@ _EDGE = 0.09  # [s] over which it is drawn gently
 _SOFT = 0.08  # of a pole's height: how gently knees and elbows are kept off the floor
 _OUT = 0.3  # of the way out to the side that arms take which lie overhead: so far all others go, too
 _DRAGGED = 2.2  # times slower than their bounds limbs are drawn in, which slide over the floor and over each other
-_QUICK = 1.4, 2.0  # the inverse of the share of an interval in which loose limbs of bipeds, of quadrupeds begin to stand
+_QUICK = 1.4, 2.0  # by 1 over that share of an interval loose limbs of bipeds, of quadrupeds come to stand
 PLANTED = 1e-6  # [m] a limb that moves by less from key to key stands
 
 

@@ -137,7 +137,8 @@ def plan(own: Biped, surface, lying, floor, animated, world, *, fps, gravity, ma
     found, keys, shift, way = course(animated(frames / fps), times)
     seconds = np.arange(frames + 1) / fps
     share = smooth_step((seconds - times[-2]) / (times[-1] - times[-2]))
-    lift = _raised(own, surface, found, local, seconds, max(1, round(0.18 * tempo * fps)), share[:, None])
+    gently = 0.18 if local.relief is not None or any(local.slope) else 0.12  # [s]
+    lift = _raised(own, surface, found, local, seconds, max(1, round(gently * tempo * fps)), share[:, None])
     deltas, places = found.at(seconds, lift)
     if own.four and ranges is not None:
         ranges.check(own, deltas)
