@@ -122,6 +122,24 @@ def test_a_failed_build_leaves_nothing(scene, monkeypatch):
     assert world.shot_range(scene) == (scene.frame_start, scene.frame_end)
 
 
+def test_those_that_stay_are_not_evaluated_anew(fresh_scene):
+    first = rigs.ragdoll(fresh_scene, 10)
+    other = rigs.duplicate(first, 3.0)
+    build.build(other, fresh_scene)
+    bodies, moved = [part.body.name for part in other.active_ragdoll.parts], set()
+
+    def note(_scene, graph) -> None:
+        moved.update(update.id.name for update in graph.updates if update.is_updated_transform)
+
+    bpy.app.handlers.depsgraph_update_post.append(note)
+    bpy.ops.object.select_all(action="DESELECT")
+    bpy.context.view_layer.objects.active = first
+    assert bpy.ops.active_ragdoll.remove() == {"FINISHED"}
+    bpy.app.handlers.depsgraph_update_post.remove(note)
+    assert [obj.active_ragdoll.is_ragdoll for obj in (first, other)] == [False, True]
+    assert moved.isdisjoint(bodies)
+
+
 @pytest.fixture
 def recovering(fresh_scene):
     """A human with a ragdoll that is set up to get up again, and what there was before it was built."""

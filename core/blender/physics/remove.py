@@ -123,6 +123,8 @@ def remove_collections(collections, scene, helpers=frozenset()) -> None:
     inner = {child for collection in collections for child in collection.children} - set(collections)
     meshes = Counter(obj.data for obj in helpers if obj.type == "MESH")
     unshared = [mesh for mesh, count in meshes.items() if mesh.users == count]
+    if scene is not None:
+        _unlink(collections, scene, helpers)
     bpy.data.batch_remove([*helpers, *unshared, *collections])  # at once: each time Blender looks through the file
     outer = scene.collection if scene is not None else bpy.context.scene.collection
     for obj in objects:
@@ -130,6 +132,22 @@ def remove_collections(collections, scene, helpers=frozenset()) -> None:
             outer.objects.link(obj)
     for child in inner - set(outer.children_recursive):
         outer.children.link(child)
+
+
+def _unlink(collections, scene, helpers) -> None:
+    """Take what is about to be removed out of a scene.
+
+    A scene that something goes from while it is in there has Blender place all its bodies anew at the next update, and
+    with them evaluate each character whose bones copy them.
+    """
+    world = scene.rigidbody_world
+    for held in (world.constraints, world.collection) if world is not None else ():  # joints before their bodies
+        for obj in helpers.intersection(held.objects if held is not None else ()):
+            held.objects.unlink(obj)
+    for collection in set(collections).intersection(scene.collection.children):
+        scene.collection.children.unlink(collection)
+    for layer in scene.view_layers:
+        _active = layer.objects.active  # who asks has Blender look which objects are left
 
 
 def drop_source_scenes() -> None:
