@@ -97,8 +97,7 @@ def test_remove_keeps_the_users_world_and_its_range(scene):
     rigs.box(scene, "Floor", (10, 10, 1), (0, 0, -0.5), passive=True)
     crate = rigs.box(scene, "Crate", (0.4, 0.4, 0.4), (2, 0, 2))
     crate.rigid_body.collision_collections = [i in (0, 3) for i in range(20)]
-    cache = scene.rigidbody_world.point_cache
-    cache.frame_start, cache.frame_end = 4, 321
+    rigs.changed(scene.rigidbody_world.point_cache, frame_start=4, frame_end=321)
     scene.rigidbody_world.substeps_per_frame = 7
     bpy.context.view_layer.update()
     scene.frame_set(10)
@@ -123,21 +122,14 @@ def test_a_failed_build_leaves_nothing(scene, monkeypatch):
 
 
 def test_those_that_stay_are_not_evaluated_anew(fresh_scene):
-    first = rigs.ragdoll(fresh_scene, 10)
-    other = rigs.duplicate(first, 3.0)
-    build.build(other, fresh_scene)
-    bodies, moved = [part.body.name for part in other.active_ragdoll.parts], set()
-
-    def note(_scene, graph) -> None:
-        moved.update(update.id.name for update in graph.updates if update.is_updated_transform)
-
-    bpy.app.handlers.depsgraph_update_post.append(note)
-    bpy.ops.object.select_all(action="DESELECT")
-    bpy.context.view_layer.objects.active = first
-    assert bpy.ops.active_ragdoll.remove() == {"FINISHED"}
-    bpy.app.handlers.depsgraph_update_post.remove(note)
-    assert [obj.active_ragdoll.is_ragdoll for obj in (first, other)] == [False, True]
-    assert moved.isdisjoint(bodies)
+    first, moved = rigs.ragdoll(fresh_scene, 10), set()
+    build.build(rigs.duplicate(first, 3.0), fresh_scene)
+    updated = bpy.app.handlers.depsgraph_update_post
+    updated.append(lambda _scene, graph: moved.update(u.id.name for u in graph.updates if u.is_updated_transform))
+    remove.remove(first)
+    rigs.update()
+    updated.pop()
+    assert moved.isdisjoint(fresh_scene.rigidbody_world.collection.objects.keys())
 
 
 @pytest.fixture
@@ -190,8 +182,7 @@ def seen(human) -> set:
 
 def test_a_build_shows_helpers_only_when_asked_to(human, fresh_scene):
     crate = rigs.box(fresh_scene, "Crate", (1, 1, 1), (3, 0, 0))
-    assert not seen(human)
-    assert human.visible_get() and crate.visible_get()
+    assert human.visible_get() and crate.visible_get() and not seen(human)
     fresh_scene.active_ragdoll.show_helpers = True
     shown = seen(human)
     assert len(shown) > 4 * len(human.active_ragdoll.parts)
@@ -240,10 +231,8 @@ def _stored(obj, scene) -> dict:
     }
 
 
-def _set(obj, of_object: dict, of_bones: dict, bones) -> list:
-    """Set values; what they were."""
-    places = [(obj, name, value) for name, value in of_object.items()]
-    places += [(obj.pose.bones[bone].active_ragdoll, *item) for bone in bones for item in of_bones.items()]
+def _set(places) -> list:
+    """Set values of things (thing, name, value); what they were, in the same way."""
     before = []
     with STATE.writing():
         for owner, name, value in places:
@@ -256,7 +245,9 @@ def _set(obj, of_object: dict, of_bones: dict, bones) -> list:
 def _refused(obj, scene, way):
     """Spoil what a build needs, have it refused, and mend it: nothing else has changed."""
     of_object, of_bones, names, choice, words = WAYS[way]
-    before = _set(obj, of_object, of_bones, names)
+    places = [(obj, name, value) for name, value in of_object.items()]
+    places += [(obj.pose.bones[bone].active_ragdoll, *item) for bone in names for item in of_bones.items()]
+    before = _set(places)
     if choice == "SELECTED":
         rigs.select(obj, "")
         bpy.ops.object.mode_set(mode="OBJECT")
@@ -264,9 +255,7 @@ def _refused(obj, scene, way):
     with pytest.raises(RagdollError, match=words):
         build.build(obj, scene, choice)
     assert _stored(obj, scene) == state, way
-    with STATE.writing():
-        for owner, name, value in before:
-            setattr(owner, name, value)
+    _set(before)
 
 
 def test_the_ragdoll_and_its_cache_stay(fresh_scene):
