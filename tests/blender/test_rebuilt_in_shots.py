@@ -52,6 +52,21 @@ def test_undo_after_one_of_two_was_changed_in_mid_shot(pair, change):
             assert np.isfinite(rigs.pose(bpy.data.objects[name])).all()
 
 
+def test_undo_while_another_scene_is_shown_than_the_one_that_played(fresh_scene):
+    rigs.box(fresh_scene, "Floor", (20.0, 20.0, 1.0), (0.0, 0.0, -0.5), passive=True)
+    rigs.ragdoll(fresh_scene, LAST)
+    rigs.play(fresh_scene, 1, 3)
+    bpy.ops.ed.undo_push(message="played")
+    bpy.ops.scene.new(type="NEW")
+    for name in ("Floor", "Human"):
+        bpy.ops.ed.undo_push(message="before")
+        bpy.data.objects[name].name = "Renamed"
+    bpy.ops.ed.undo_push(message="renamed")
+    for _step in range(3):
+        bpy.ops.ed.undo()
+    rigs.play(bpy.context.scene, 1, 3)
+
+
 @pytest.mark.parametrize("change", (build.rebuild, remove.remove))
 def test_the_frames_after_such_a_change_show_the_animation(pair, change):
     """Nothing steps any more before the shot begins anew, and then all goes on."""

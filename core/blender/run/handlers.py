@@ -325,6 +325,8 @@ def before_undo() -> None:
     for scene in _with_world(STATE.worlds_with_joints | {s.name for s in bpy.data.scenes if built.ragdolls(s)}):
         world.clear_old(scene)
         world.release(scene)
+        if scene != bpy.context.scene and _is_stepping(scene):  # which an undo sets aside, and frees its bodies
+            world.halt(scene)
     STATE.worlds_with_joints.clear()
 
 
