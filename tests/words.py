@@ -55,7 +55,8 @@ def stated() -> Iterator[str]:
 
 def _of(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-        children = [child for child in (*getattr(node, "keywords", ()), *node.body) if not _is_text(child)]
+        children = [*getattr(node, "keywords", ()), *node.body]
+        children = [c for c in children if not (isinstance(c, ast.Expr) and isinstance(c.value, ast.Constant))]
     elif isinstance(node, ast.keyword) and node.arg in SHOWN and isinstance(node.value, ast.Constant):
         children = []
         if isinstance(node.value.value, str):
@@ -71,10 +72,6 @@ def _of(node: ast.AST) -> Iterator[str]:
         children = [c for c in ast.iter_child_nodes(node) if not (is_piece and isinstance(c, ast.Constant))]
     for child in children:
         yield from _of(child)
-
-
-def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def template(node: ast.AST) -> str:

@@ -62,11 +62,6 @@ def test_after_a_simulation_its_frames_stay(shot):
     assert np.abs({frame: rigs.pose(obj) for frame in simulate.frames(scene)}[30] - shown[30]).max() < 1e-5
 
 
-def _rename_helpers(scene, obj):
-    for i, helper in enumerate(list(obj.active_ragdoll.collection.all_objects)):
-        helper.name = f"x{i}"
-
-
 def _set_joints(path: str, value, updated: bool = False):
     """Without an update as by a script that goes on at once."""
 
@@ -81,7 +76,7 @@ def _set_joints(path: str, value, updated: bool = False):
 
 
 EDITS = (
-    _rename_helpers,
+    lambda _, obj: [setattr(h, "name", f"x{i}") for i, h in enumerate(list(obj.active_ragdoll.collection.all_objects))],
     _set_joints("rigid_body_constraint.breaking_threshold", 5.0, updated=True),
     _set_joints("rigid_body_constraint.type", "POINT"),
     _set_joints("rigid_body_constraint.object1", None),

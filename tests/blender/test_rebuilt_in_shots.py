@@ -62,9 +62,8 @@ def test_undo_while_another_scene_is_shown_than_the_one_that_played(fresh_scene)
         bpy.ops.ed.undo_push(message="before")
         bpy.data.objects[name].name = "Renamed"
     bpy.ops.ed.undo_push(message="renamed")
-    for _step in range(3):
-        bpy.ops.ed.undo()
-    rigs.play(bpy.context.scene, 1, 3)
+    bpy.ops.ed.undo()
+    rigs.play(bpy.data.scenes["Scene"], 1, 3)
 
 
 @pytest.mark.parametrize("change", (build.rebuild, remove.remove))

@@ -134,10 +134,7 @@ def test_another_layer_is_shown_in_mid_shot_or_evaluated_first(layers, at):
 
 
 def test_undo_and_redo_of_a_build_that_all_layers_have_shown():
-    rigs.swinging_human(rigs.empty_file(), 1, LENGTH)
-    _second_unseen(bpy.context.scene)
-    bpy.ops.ed.undo_push(message="before")
-    bpy.ops.active_ragdoll.build()
+    _character(1, lambda scene: [_second_unseen(scene), bpy.ops.ed.undo_push(message="before")])
     bpy.ops.ed.undo_push(message="built")
     rigs.play(bpy.context.scene, 1, 4)
     bpy.ops.ed.undo()

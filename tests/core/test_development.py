@@ -40,10 +40,6 @@ def _quoted(path: Path) -> list[str]:
     return re.findall(r"`([^`\n]+)`", text.replace("```", "")) + re.findall(r"[\w/]+\.?\w*$", drawings, re.MULTILINE)
 
 
-def _exists(name: str) -> bool:
-    return any((ROOT / place / name).exists() or (ROOT / place / f"{name}.py").exists() for place in PLACES)
-
-
 def _has(module: str, name: str) -> bool:
     """Whether a module of the extension of that name has a function, a class or a constant of that name."""
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / "core").rglob(f"{module}.py")]
@@ -57,9 +53,10 @@ def test_what_is_named_exists(path):
     for name in _quoted(path):
         place, _dot, inside = name.partition(".")
         module = place.rpartition("/")[2]
-        if (re.fullmatch(r"test_\w+|[\w]+(/\w+)*/(\w+(\.py)?)?|\w+(/\w+)+\.py", name) and not _exists(name)) or (
-            re.fullmatch(r"[\w/]+\.\w+", name) and inside != "py" and module in modules and not _has(module, inside)
-        ):
+        if (
+            re.fullmatch(r"test_\w+|[\w]+(/\w+)*/(\w+(\.py)?)?|\w+(/\w+)+\.py", name)
+            and not any((ROOT / place / f"{name}{end}").exists() for place in PLACES for end in ("", ".py"))
+        ) or (re.fullmatch(r"[\w/]+\.\w+", name) and inside != "py" and module in modules and not _has(module, inside)):
             missing.append(name)
     assert not missing
 
