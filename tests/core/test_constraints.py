@@ -196,9 +196,8 @@ def test_many_cones_at_once_are_beyond_where_one_by_one_they_are():
 
 
 def places(rng, count: int) -> np.ndarray:
-    return pose.compose_matrices(
-        rng.normal(size=(count, 3)), quaternion.from_rotation_vector(rng.normal(size=(count, 3)))
-    )
+    ways, turns = rng.normal(size=(2, count, 3))
+    return pose.compose_matrices(ways, quaternion.from_rotation_vector(turns))
 
 
 def test_joint_rotations_do_not_see_where_the_character_is():

@@ -286,10 +286,8 @@ def test_a_human_has_ten_to_sixteen_main_bodies_that_hang_together(convention):
         above = anatomy.parents[i]
         roots += above < 0 or into[above] < 0
     assert roots == 1
-    sides = [
-        sorted(anatomy.roles[i] for i in np.flatnonzero(mask) if anatomy.sides[i] == side) for side in (LEFT, RIGHT)
-    ]
-    assert sides[0] == sides[1] and len(sides[0]) == 4
+    own = [sorted(anatomy.roles[i] for i in np.flatnonzero(mask) if anatomy.sides[i] == side) for side in (LEFT, RIGHT)]
+    assert own[0] == own[1] and len(own[0]) == 4
     # Hands, feet, clavicles and twist bones end up in their own limb, not across the body.
     expected = {"HAND": "FOREARM", "FINGER": "FOREARM", "THUMB": "FOREARM", "FOOT": "SHANK", "TOE": "SHANK"}
     for i, role in enumerate(anatomy.roles):
