@@ -58,8 +58,7 @@ def _lay(mesh, obj, made) -> None:
     copy.parent, copy.modifiers[0].object = made, made
     for vertex in copy.data.vertices:
         name = copy.vertex_groups[vertex.groups[0].group].name
-        place = made.data.bones[name].matrix_local @ obj.data.bones[name].matrix_local.inverted()
-        vertex.co = place @ vertex.co
+        vertex.co = made.data.bones[name].matrix_local @ obj.data.bones[name].matrix_local.inverted() @ vertex.co
 
 
 def _joints(obj) -> list:

@@ -162,8 +162,7 @@ def test_editing_shows_bodies_in_bind_pose_and_keeps_what_was_done(fresh_scene):
     assert bpy.context.view_layer.objects.active == body and body.select_get() and not body.hide_select
     assert obj.data.pose_position == "REST" and not fresh_scene.rigidbody_world.enabled
     shown = rigs.bodies(obj)
-    binds = np.array([np.array(p.bind).reshape(4, 4) for p in obj.active_ragdoll.parts])
-    assert np.allclose(shown, binds, atol=1e-5)
+    assert np.allclose(shown, np.array([np.array(p.bind).reshape(4, 4) for p in obj.active_ragdoll.parts]), atol=1e-5)
     body.location.z += 0.05
     body.scale.x = 1.4
     wanted = box_of(obj, "shin.R")

@@ -110,6 +110,20 @@ def test_removed_beside_the_world_of_another_scene(fresh_scene):
     assert _operate(scenes[1], other, "remove") == {"FINISHED"}
 
 
+@pytest.mark.skipif(bpy.app.version < (4, 3, 0), reason="4.2 crashes when ragdolls of a full copy are removed")
+def test_removed_one_by_one_from_a_copy_of_the_scene(fresh_scene):
+    """Until the last one went, Bullet has its joints in the world's collections, which stay linked."""
+    rigs.box(fresh_scene, "Floor", (4.0, 4.0, 0.2), (0.0, 0.0, -0.1), passive=True)
+    for _time in range(2):
+        rigs.ragdoll(fresh_scene, LAST, 0.2)
+    bpy.ops.scene.new(type="FULL_COPY")
+    copy = bpy.context.window.scene
+    for obj in [o for o in copy.objects if o.active_ragdoll.is_ragdoll]:
+        _poses(copy, obj)
+        assert _operate(copy, obj, "remove") == {"FINISHED"}
+    assert not copy.active_ragdoll.cache_saved
+
+
 def test_a_copy_that_was_played_and_deleted(fresh_scene):
     obj, _animation, physics = _made(fresh_scene, cached=False)
     bpy.ops.scene.new(type="LINK_COPY")

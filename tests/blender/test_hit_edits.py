@@ -74,8 +74,7 @@ def test_a_ray_picks_a_bone_and_a_point_on_it(human):
     assert np.linalg.norm(np.cross(place - origin, way)) < 1e-4
     assert 3.0 < np.linalg.norm(place - origin) < np.linalg.norm(body[:3, 3] - origin)
     point = viewport.point_on(*here, bone, place)
-    offset = rigs.part(human, bone).offset[:3, :3]
-    assert np.allclose(body[:3, 3] + body[:3, :3] @ offset.T @ point, place, atol=1e-5)
+    assert np.allclose(body[:3, 3] + body[:3, :3] @ rigs.part(human, bone).offset[:3, :3].T @ point, place, atol=1e-5)
     assert viewport.picked(*here, origin, -way) is None
 
 

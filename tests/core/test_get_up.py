@@ -243,8 +243,7 @@ def test_a_twisted_spine_does_not_turn_on_the_other_way_round_where_he_gets_up_t
     spots, twist, about = get_up._spots, turned(30.0), turned(180.0)
     monkeypatch.setattr(get_up, "_spots", lambda *a: [(c, quaternion.multiply(about, t), o) for c, t, o in spots(*a)])
     posture = own.extract(*own.placed(lying(own, "prone")))
-    turns = np.stack([quaternion.conjugate(twist), twist, twist])
-    posture.trunk[:] = quaternion.multiply(turns, posture.trunk)
+    posture.trunk[:] = quaternion.multiply(np.stack([quaternion.conjugate(twist), twist, twist]), posture.trunk)
     spins = motion_figures.spins(motion(own, planned(own, posture))[0][:, own.spine], FPS)
     assert spins.max() < motion_figures.BOUNDS["pelvis 95"]
 

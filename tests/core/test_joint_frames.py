@@ -142,8 +142,7 @@ def test_the_mesh_tells_the_front_where_feet_have_no_toes():
         for foot in feet:
             grid = np.stack(np.meshgrid([-0.03, 0.03], [0.05, 0.0, -0.08, -0.16], [-0.08, 0.0]), axis=-1).reshape(-1, 3)
             vertices[foot] = character.heads[foot] + grid * (1.0, sign, 1.0)
-        moved = _end_moves(character, character.limits(vertices), "shin.L", "foot.L", 0, 0.4)
-        assert sign * (moved @ -AHEAD) > 0.0
+        assert sign * (_end_moves(character, character.limits(vertices), "shin.L", "foot.L", 0, 0.4) @ -AHEAD) > 0.0
 
 
 def test_sides_named_as_the_viewer_sees_them_change_no_joint_and_without_sides_there_is_none():

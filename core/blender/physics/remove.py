@@ -72,7 +72,8 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
         if scene.rigidbody_world is not None:
             world.halt(scene)
         interrupt(scene)
-        if not (keep_world or built.ragdolls(scene)):
+        left = any(scene in (o.active_ragdoll.scene, built.scene_of(o)) for o in with_ragdoll(scene.objects))
+        if not (keep_world or left):  # one in a full copy of a scene points at the first one
             collision.restore_layers(scene)
             world.restore(scene)
         if not keep_world:
