@@ -258,6 +258,7 @@ def delete_scene(rng, session):
         scene = rng.choice(session.scenes())
         session.say(f"delete scene {scene.name!r}")
         bpy.context.window.scene = next(other for other in session.scenes() if other != scene)
+        session.begun.pop(("world", scene.name), None)  # one that is brought later may take its name
         bpy.data.scenes.remove(scene)
 
 
