@@ -326,7 +326,7 @@ def before_undo() -> None:
         world.clear_old(scene)
         world.release(scene)
         if scene != bpy.context.scene and _is_stepping(scene):  # which an undo sets aside, and frees its bodies
-            world.halt(scene)
+            world.replace(scene)
     STATE.worlds_with_joints.clear()
 
 
