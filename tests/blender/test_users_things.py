@@ -18,8 +18,7 @@ WAYS = {"remove": remove.remove, "rebuild": build.rebuild}
 
 
 def _prop(collection):
-    made = bpy.data.objects.new("Prop", rigs.box_mesh("Prop", (1.0, 1.0, 1.0)))
-    collection.objects.link(made)
+    collection.objects.link(made := bpy.data.objects.new("Prop", rigs.box_mesh("Prop", (1.0, 1.0, 1.0))))
     return made
 
 
@@ -40,7 +39,10 @@ def test_it_stays_in_the_scene(scene, way):
     obj = rigs.ragdoll(scene, 8, 0.2)
     list(simulate.frames(scene))
     names = [(thing.name, thing.data.name) for thing in _things(scene, obj)]
+    rigs.select(obj, "spine")
+    scene.objects[names[0][0]].hide_set(True)
     WAYS[way](obj, scene)
+    assert bpy.context.active_object.name == names[-1][0] and scene.objects[names[0][0]].hide_get()
     for name, data in names:
         kept = bpy.data.objects[name]
         assert name in scene.objects and kept.data.name == data and kept.users_collection
@@ -137,5 +139,4 @@ def test_nothing_stays_of_a_ragdoll_that_was_taken_apart(fresh_scene, edit):
     assert np.isfinite([rigs.pose(obj) for _frame in simulate.frames(fresh_scene)]).all()
     remove.remove(obj, fresh_scene)
     assert {o.name for o in bpy.data.objects if o.users_scene} == {obj.name, "Floor"}
-    assert not any(map(built.is_ours, (*bpy.data.objects, *bpy.data.collections)))
-    assert len(bpy.data.scenes) == 1
+    assert not any(map(built.is_ours, (*bpy.data.objects, *bpy.data.collections))) and len(bpy.data.scenes) == 1

@@ -124,15 +124,16 @@ def remove_collections(collections, scene, helpers=frozenset()) -> None:
     inner = {child for collection in collections for child in collection.children} - set(collections)
     meshes = Counter(obj.data for obj in helpers if obj.type == "MESH")
     unshared = [mesh for mesh, count in meshes.items() if mesh.users == count]
+    outer = scene.collection if scene is not None else bpy.context.scene.collection
+    for obj in objects:  # before they go from there: what is active, selected or hidden stays so
+        if set(collections).issuperset(obj.users_collection):
+            outer.objects.link(obj)
+    kept = {outer, *outer.children_recursive} - set(collections)
+    for child in inner.difference(*(collection.children for collection in kept)):
+        outer.children.link(child)
     if scene is not None:
         _unlink(collections, scene, helpers)
     bpy.data.batch_remove([*helpers, *unshared, *collections])  # at once: each time Blender looks through the file
-    outer = scene.collection if scene is not None else bpy.context.scene.collection
-    for obj in objects:
-        if not obj.users_collection:
-            outer.objects.link(obj)
-    for child in inner - set(outer.children_recursive):
-        outer.children.link(child)
 
 
 def _unlink(collections, scene, helpers) -> None:
