@@ -157,6 +157,7 @@ class Recorder:
             return None
         rows, hidden, found = [self.obj.data.bones.find(name) for name in names], self.scene.active_ragdoll.source, []
         with STATE.occupied():
+            source.follow(self.obj)  # which may have got constraints since it was simulated
             for frame in self.numbers:
                 hidden.frame_set(frame)
                 posed = source.evaluated(self.obj)
