@@ -169,6 +169,7 @@ class Step:
     marks_reference: bool = False  # the pose that enters this step is the reference from here on
     begins_reference: bool = False  # it is, where no step before has marked one
     reads_reference: bool = False  # its inputs get the reference: leg stabilisers put feet back to it
+    plays_elsewhere: bool = False  # what the steps before it give is the animation, which it moves or hides
     keeps_state: bool = False  # what it does depends on the frames before
     note: str = ""  # what of its settings it leaves out, told at every frame; empty: nothing
     # Why parts of it were left out at the last frame, by their names

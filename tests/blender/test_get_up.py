@@ -46,8 +46,10 @@ def figures(obj, poses) -> tuple:
 
 
 @pytest.mark.parametrize("name", (*own_characters.or_own("mh_mixamo.blend", own=(OWN,)), "own dog"))
-def test_a_character_gets_up_by_a_plan_and_its_bodies_follow(name):
+def test_a_character_gets_up_by_a_plan_which_no_layer_disturbs_and_its_bodies_follow(name):
     obj, scene, _first = prepared(name)
+    if obj.animation_data:
+        rigs.changed(stack_edits.add_layer(obj, scene, "CLIP", "", obj.animation_data.action), mask="ROLES")
     shown, targets, states = knock_outs.run(scene, obj)
     assert knock_outs.course(states) == knock_outs.COURSE
     up, done = knock_outs.first(states, "RECOVERING"), knock_outs.first(states, "BLENDING")
@@ -84,8 +86,7 @@ def test_a_plan_is_shown_again_when_scrubbed_and_from_its_record():
     sizes = np.ptp(drawn.ends[~drawn.emphasised].reshape(8, -1, 3)[..., 2], axis=1) / obj.active_ragdoll.height
     assert sizes[0] < 0.3 and sizes[-1] > 0.8 and drawn.emphasised.sum() > 100
     stood = drawn.ends[drawn.emphasised][again.passages[0].planned.frame_count - 1 :][:2].mean(axis=(0, 1))
-    down = np.array([0.0, 0.0, -1.0])
-    above = stood - 2.0 * down
+    above = stood - 2.0 * (down := np.array([0.0, 0.0, -1.0]))
     key, part, place = viewport.way_point_below(obj, scene, above, down)
     assert np.abs(place - stood).max() < 1e-5 and viewport.way_point_below(obj, scene, above + 9.0, down) is None
     scene.frame_set(up - 5)

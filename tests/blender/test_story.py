@@ -27,8 +27,7 @@ def test_a_knock_out_from_nothing(human, fresh_scene):
     assert OPERATORS.knock_out_here() == {"FINISHED"}
     settings = human.active_ragdoll
     assert settings.is_ragdoll and settings.recovery.enabled and health.has_floor(human, fresh_scene)
-    assert [hit.frame for hit in settings.hits] == [10] and settings.run_state == "CACHED"
-    assert fresh_scene.frame_current == 10
+    assert [h.frame for h in settings.hits] == [fresh_scene.frame_current] == [10] and settings.run_state == "CACHED"
     seen = phases(human, (8, 9, 14))
     assert "LIMP" not in seen[:2] and seen[2] in ("LIMP", "SETTLING")
     fresh_scene.frame_set(40)

@@ -15,7 +15,7 @@ from ...motion.get_up.keys import Floor, Ranges, Relief, Surface, joint_balls
 from ...motion.stack import LocalPose, Rig
 from ...pose import compose_matrices
 from ..physics import built, ground, world
-from ..rig.armature import anatomy_of, armatures, array_of, bind_joints, pose_matrices
+from ..rig.armature import anatomy_of, armatures, array_of, bind_joints
 from ..rig.clips import RigRest, animated_bones
 from ..runtime import STATE
 from ..settings.effects import AUTOMATIC
@@ -92,9 +92,10 @@ def planned(run, character, scene, frame: int, lying, place, manner: plan.Manner
     hidden = scene.active_ragdoll.source
 
     def animated(seconds: float) -> np.ndarray:
-        hidden.frame_set(frame + round(seconds * fps))
+        coming = frame + round(seconds * fps)
+        hidden.frame_set(coming)
         posed = character.source.evaluated_get(hidden.view_layers[0].depsgraph)
-        matrices = pose_matrices(posed)[character.motion.rig.skeleton.to_level]
+        matrices = character.motion.animated(scene, coming)[character.motion.rig.skeleton.to_level]
         return np.linalg.solve(place, array_of(posed.matrix_world)) @ matrices
 
     try:

@@ -76,6 +76,11 @@ class PoseStack:
             self._last = frame
         return matrices, basis
 
+    def animated(self, scene, frame: int) -> np.ndarray:
+        """Matrices in armature space [n, 4, 4] that come to recovery at a frame at which the hidden scene stands."""
+        entries = list(takewhile(lambda entry: not entry.plays_elsewhere, self.entries))
+        return self._posed(scene, frame, world.shot_range(scene)[0], record=False, entries=entries)[0]
+
     def _catch_up(self, scene, frame: int, first: int) -> None:
         """Step through the frames before one that was jumped to."""
         if not any(entry.keeps_state for entry in self.entries):
@@ -87,10 +92,10 @@ class PoseStack:
             self.states[passed] = self._posed(scene, passed, first)[2]
         hidden.frame_set(frame)
 
-    def _posed(self, scene, frame: int, first: int, playing: bool = False, record: bool = True) -> tuple:
+    def _posed(self, scene, frame: int, first: int, playing: bool = False, record: bool = True, entries=None) -> tuple:
         """Matrices and basis matrices [n, 4, 4] at a frame, and the entries' states after it."""
         states, skeleton = self.states.get(frame - 1) if frame > first else None, self.rig.skeleton
-        self._frame, self._records = frame, record
+        self._frame, self._records, given = frame, record, self.entries if entries is None else entries
         now = source.evaluated(self.obj)
         matrices = pose_matrices(now)
         try:
@@ -101,7 +106,7 @@ class PoseStack:
         before = MatrixPose(local)
         memory = self.seen.setdefault(frame, {}) if record else dict(self.seen.get(frame, {}))
         reader = WorldReader(scene, self.obj, now, matrices, frame, memory, playing, self._other, self.keyed)
-        after, states, failed = stack.run(self.entries, self.rig, before, reader, states, reader.seconds)
+        after, states, failed = stack.run(given, self.rig, before, reader, states, reader.seconds)
         self.messages = self.problems | failed
         changed = np.zeros(len(skeleton), dtype=bool)
         for name in ("positions", "rotations", "scales") if after is not before else ():

@@ -24,7 +24,7 @@ class Kind:
     identifier = label = ""
     icon = "DOT"
     place = 0  # where it acts unless the user has chosen: the smaller, the earlier
-    movable = True  # users may choose where it acts
+    movable = True  # users may choose where it acts; else before the first of those that come after it by default
     lists: tuple = ()  # what operators can add to; see `ItemList`
     step: type  # class of its steps
 
@@ -150,8 +150,11 @@ def lists() -> dict[str, ItemList]:
 def of(obj, rig: Rig) -> tuple[list[Step], dict]:
     """Steps in the character's own order, and messages by the name of those that cannot be made."""
     steps, messages, known = [], {}, {kind.identifier: kind for kind in kinds()}
-    for identifier in (*(name for name, kind in known.items() if not kind.movable), *order_of(obj)):
-        kind, made = known[identifier], []
+    order = [known[identifier] for identifier in order_of(obj)]
+    for fixed in (kind for kind in known.values() if not kind.movable):
+        order.insert(next(i for i, kind in enumerate(order) if kind.place > fixed.place), fixed)
+    for kind in order:
+        made = []
         for name, make in kind.steps(obj, rig):
             try:
                 made.append(make())

@@ -14,7 +14,7 @@ NAME = "Recovery"
 class Elsewhere(Step):
     """Moves the character's animation, or a get-up action, to the place given by the passage of the frame."""
 
-    name = NAME
+    name, plays_elsewhere = NAME, True
 
     def __init__(self, obj) -> None:
         self.obj, self._now, self._clips = obj, None, {}
@@ -53,9 +53,9 @@ class Elsewhere(Step):
 
 
 class Recovery(Kind):
-    """Where the character lies: before all else."""
+    """Where the character lies: it moves what graph and layers make of the animation, and a planned way up hides it."""
 
-    identifier, label, place, movable = "RECOVERY", "Recovery", 0, False
+    identifier, label, place, movable = "RECOVERY", "Recovery", 22, False
 
     def acts(self, obj) -> bool:
         settings = obj.active_ragdoll
