@@ -7,7 +7,7 @@ import numpy as np
 
 from ... import quaternion
 from ...anatomy.joints import chains_of
-from ...anatomy.roles import ARM, CHEST, FOOT, FOREARM, PELVIS, SHANK, SPINE, UPPER_ARM
+from ...anatomy.roles import ARM, CHEST, FOOT, FOREARM, PELVIS, SHANK, SPINE, THIGH, UPPER_ARM
 from ...pose import moved
 from ...ragdoll.joints import limits
 from ...ragdoll.recovery import states, tone
@@ -40,6 +40,7 @@ class Falling:
         self.known, self.turns = tone.sided(np.array(record["postures"] or none, dtype=float)[:, own])
         settings = [obj.pose.bones[name].active_ragdoll for name in character.bone_names]
         roles = np.array([each.role for each in settings])
+        self.kept = np.where(np.isin(roles[own], (THIGH, SHANK)), tone.KEEPS, 0.0)
         self.arms, parents = np.isin(roles[own], ARM), np.maximum(run.parents[character.rows] - begin, -1)
         # Joints of a chain are springs in series, which together are to be as stiff as one.
         self.serial = np.maximum(chains_of(roles, parents)[1], 1)[own] ** 0.5
@@ -176,7 +177,7 @@ class Tone(Effect):
                 all_joints[each.of] = own
         self._falling, own = falling, list(falling.values())
         if own:
-            names = "of", "rows", "arms", "serial", "limits", "strengths", "start", "known"
+            names = "of", "rows", "arms", "kept", "serial", "limits", "strengths", "start", "known"
             self._joined = {name: np.concatenate([getattr(each, name) for each in own]) for name in names}
             self._postures = self._joined.pop("known"), np.concatenate([each.turns for each in own], axis=1)
             counts = [len(each.of) for each in own]
@@ -188,7 +189,7 @@ class Tone(Effect):
         """The muscles for the next frame, once each fall has gone on."""
         joints, whose, falling, drives = self._joined, self._whose, list(self._falling.values()), run.joint_drives
         relative, gravity = drives.relative(run.body)[joints["of"]], world.gravity(scene)
-        course, start = (whose, joints["start"], self._postures, relative), self._end
+        course, start = (whose, joints["start"], self._postures, joints["kept"], relative), self._end
         if any(fading := [each.fall.faded > 0.0 for each in falling]):
             now = tone.target([each.fall for each in falling], *course)
             start = np.where(np.array(fading)[whose, None], now, start)

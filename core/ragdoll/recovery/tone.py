@@ -23,6 +23,7 @@ from .transitions import smooth_step
 HEIGHT = 1.8  # [m]
 FREQUENCY, DAMPING_RATIO = 3.0, 1.0  # [Hz], of a spring at weight 1
 SETTLES = 0.4  # [s] from the pose at the knock-out to the posture: in less, hands would be faster than people's
+KEEPS = 0.35  # share of the pose at the knock-out that legs keep in a fall forwards: the one ahead stays ahead
 FADES, LEFT = 0.5, 0.1  # [s] of the tone after the trunk has touched, and what is left of it
 LATEST = 0.6  # [s] after which it fades though nothing was touched, unless the fall goes on
 STILL_FALLING, TUMBLING = 1.0, 1.0  # [m/s] of the trunk downwards; in any direction
@@ -56,6 +57,7 @@ class Fall:
     """A fall under way."""
 
     clock: float = 0.0  # [s] since the knock-out
+    gone: float = 0.0  # part of the time in which the pose at the knock-out goes over into the posture, 0..1
     touched: bool = False  # the trunk has met the floor
     met: float = math.inf  # [s] since then, as it is foreseen: from -BEFORE on
     faded: float = 0.0  # [s] for which the tone has been fading
@@ -64,7 +66,12 @@ class Fall:
     @property
     def settled(self) -> float:
         """How far the pose at the knock-out has gone over into the posture, 0..1."""
-        return float(smooth_step(self.clock / SETTLES))
+        return float(smooth_step(self.gone))
+
+    @property
+    def forwards(self) -> float:
+        """The share of the posture that protects in a fall forwards."""
+        return self.shares[1]
 
     @property
     def strength(self) -> float:
@@ -95,16 +102,20 @@ def step(fall: Fall, found: Trunk, reflexes: bool, seconds: float) -> Fall:
     sinks, touched = falls * slow, fall.touched or found.clearance <= 0.0
     near = touched or found.clearance <= falls * max(seconds, BEFORE * scale)
     met = -BEFORE if near and fall.met == math.inf else fall.met + passed
+    lands = (math.sqrt(max(falls**2 + 2.0 * pull * found.clearance, 0.0)) - falls) / pull / scale if pull else math.inf
+    clock = fall.clock + passed
+    longer = max(min(clock + lands, HIGH[1]) - SETTLES, 0.0) * fall.forwards  # limbs go on moving until the floor
+    gone = max(fall.gone, min(clock / (SETTLES + longer), fall.gone + passed / SETTLES, 1.0))
     ends = touched or (fall.clock >= LATEST and sinks < STILL_FALLING)
     holds_on = reflexes and speed > TUMBLING  # down the stairs
     shares, share = fall.shares, -math.expm1(-passed / NOTICES)
     if not touched:
-        wanted = _shares(found, down, pull, scale) if reflexes else Fall.shares
+        wanted = _shares(found, down, pull, lands) if reflexes else Fall.shares
         shares = tuple(own + (other - own) * share for own, other in zip(shares, wanted, strict=True))
-    return Fall(fall.clock + passed, touched, met, fall.faded + (passed if ends and not holds_on else 0.0), shares)
+    return Fall(clock, gone, touched, met, fall.faded + (passed if ends and not holds_on else 0.0), shares)
 
 
-def _shares(found: Trunk, down: tuple, pull: float, scale: float) -> tuple:
+def _shares(found: Trunk, down: tuple, pull: float, lands: float) -> tuple:
     """Which postures the way of the fall asks for [6]: where the trunk leans, and where it will by its velocity."""
     result = Fall.shares
     if found.axes is None or pull == 0.0:
@@ -122,8 +133,6 @@ def _shares(found: Trunk, down: tuple, pull: float, scale: float) -> tuple:
         each = 0.0, ahead, -ahead, aside, -aside, 0.0
         sure = min(length / (SURE * found.size), 1.0)
         result = [a * (1.0 - sure) + max(b / length, 0.0) ** 2 * sure for a, b in zip(result, each, strict=True)]
-    sinks = dot_first(found.velocity, down)
-    lands = (math.sqrt(max(sinks**2 + 2.0 * pull * found.clearance, 0.0)) - sinks) / pull / scale
     high = float(smooth_step((lands - HIGH[0]) / (HIGH[1] - HIGH[0])))
     *others, drawn_in = (share * (1.0 - high) for share in result)
     return *others, drawn_in + high
@@ -136,21 +145,21 @@ def sided(postures: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return known, np.where(np.sum(turns * turns[:1], axis=-1, keepdims=True) < 0.0, -turns, turns)
 
 
-def target(falls: list, of: np.ndarray, start: np.ndarray, postures: tuple, lying: np.ndarray) -> np.ndarray:
+def target(falls: list, of: np.ndarray, start: np.ndarray, postures: tuple, kept, lying: np.ndarray) -> np.ndarray:
     """Where joints are led [k, 4], from the pose at the knock-out [k, 4] and the postures, see `sided`.
 
     What no posture says anything of stays as it was. As the tone fades the pose that it lies in [k, 4] takes the
     place of all, so that limbs do not go on creeping to where nothing lets them.
 
     Args:
-        of: to which of the falls each joint belongs [k].
+        of: to which of the falls each joint belongs [k]. kept: share of the pose at the knock-out that stays [k].
     """
     known, turns = postures
-    settled = np.array([fall.settled for fall in falls])
+    settled, forwards = np.array([(fall.settled, fall.forwards) for fall in falls])[of].T
     faded = np.array([smooth_step(fall.faded / FADES) for fall in falls])
     mixed = quaternion.normalize(np.einsum("kp,pkj->kj", np.array([fall.shares for fall in falls])[of[known]], turns))
     result = start.copy()
-    result[known] = quaternion.slerp(start[known], mixed, settled[of[known]])
+    result[known] = quaternion.slerp(start[known], mixed, (settled * (1.0 - kept * forwards))[known])
     return quaternion.slerp(result, lying, faded[of]) if faded.any() else result
 
 
