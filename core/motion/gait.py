@@ -11,6 +11,7 @@ from .balance import Body, Stride
 # than so much of the leg over the lower one it never does.
 SLOW, LOW_AND_SLOW, LOW, HIGH = 0.35, 0.8, 1.35, 0.4
 WINDOW, AHEAD, SMOOTH = 0.6, 1.2, 0.08  # [s] at 1.8 m: of the ground and of treadmills, looked ahead, of the pressure
+MOST = 200  # frames of each of these, also where slow motion all but stops the time
 TREADMILL = 0.3  # [m/s] at 1.8 m: a lowest foot that goes faster, under a hip that does not, is carried
 
 
@@ -31,7 +32,7 @@ class Gait:
         """seconds: from frame to frame."""
         self._body, self._seconds, self.sample = body, seconds, cache(sample)
         self.stands, self._pressure, self._low = cache(self._contacts), cache(self._borne), cache(self._lower)
-        frames = (max(1, round(time * body.time / seconds)) for time in (WINDOW, AHEAD, SMOOTH))
+        frames = (max(1, round(min(time * body.time / seconds, MOST))) for time in (WINDOW, AHEAD, SMOOTH))
         self._window, self._ahead, self._smooth = frames
 
     def stride(self, frame: float) -> Stride:

@@ -121,8 +121,7 @@ def test_who_walks_back_after_a_get_up_keeps_his_hip_over_his_feet(first, turn, 
 
 
 def test_the_hip_goes_down_alike_on_either_side_of_a_foot_that_stands_far_off():
-    feet = balance.Foot(0.3j), balance.Foot()
-    states = (State(hip=x - 0.2j, feet=feet) for x in (-1e-6, 1e-6))
+    states = (State(hip=x - 0.2j, feet=(balance.Foot(0.3j), balance.Foot())) for x in (-1e-6, 1e-6))
     rates = [balance.step(MAN, state, stand(), Push(), 1.0 / FPS, Manner()).drop[1] for state in states]
     assert 0.01 < rates[0] == pytest.approx(rates[1], abs=1e-4)
 
@@ -142,11 +141,12 @@ def test_any_size_and_gravity_give_the_same_motion(height, gravity):
 def test_contacts_of_a_walk_also_in_its_place(carried):
     found = walk(carried=carried)
     for frame in range(30, 60):
-        phases = [(frame / FPS / 1.1 + 0.5 * k) % 1.0 for k in (0, 1)]
-        for phase, stands in zip(phases, found.stands(frame), strict=True):
+        for k, stands in enumerate(found.stands(frame)):
+            phase = (frame / FPS / 1.1 + 0.5 * k) % 1.0
             if min(abs(phase - at) for at in (0.0, 0.6, 1.0)) > 0.1:  # two frames from where it changes
                 assert stands == (phase < 0.6)
-    stride = found.stride(30.5)
+    asked = []  # for frames, where slow motion all but stops the time: some hundreds
+    stride = gait.Gait(MAN, 1e-9, lambda n: asked.append(n) or len(asked) < 5e3 and found.sample(n)).stride(30.5)
     moved = gait.moved(stride, 1j, 2 + 0j)
     assert moved.ankles[0] == 1j * stride.ankles[0] + 2 and moved.seconds == stride.seconds
 
