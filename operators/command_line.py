@@ -17,7 +17,7 @@ import bpy
 from ..core.blender import bake
 from ..core.blender.physics import build, world
 from ..core.blender.rig import importing
-from ..core.blender.run import show
+from ..core.blender.run import simulate
 from ..core.blender.runtime import STATE
 from ..core.blender.settings import at_frame, effects
 from ..core.blender.tools import diagnose, profiles
@@ -163,8 +163,7 @@ def _bake(options) -> None:
         print(f"warning: {note}")
     diagnosis = _diagnosis(obj, scene)
     if options.report:
-        world.free_cache(scene)  # figures come from a run, not from what is kept of an earlier one
-        show.stop_showing(scene)
+        simulate.forget(scene)  # figures come from a run, not from what is kept of an earlier one
     report = _bake_and_measure(obj, scene, (first, last), farm.choice_of(options), bool(options.report))
     carried = bake.controls_of(obj)
     for text in [*STATE.warnings.get(obj.name, ()), *(bake.notes_on(carried) if carried else ())]:

@@ -18,7 +18,7 @@ import bpy
 from ..core.blender import bake
 from ..core.blender.physics import world
 from ..core.blender.rig import importing
-from ..core.blender.run import shot_run, show, simulate
+from ..core.blender.run import shot_run, simulate
 from ..core.errors import RagdollError
 from . import reports
 
@@ -267,8 +267,7 @@ def _simulate_and_write(options, given: dict) -> None:
     characters = shot_run.active_ragdolls(scene)
     if not characters:
         raise RagdollError(f"no ragdoll to simulate in scene '{scene.name}': build one and save the file")
-    world.free_cache(scene)
-    show.stop_showing(scene)
+    simulate.forget(scene)
     recorder = reports.Recorder(scene, characters)
     # The first bake is simulated, which gives the same keys as a local one; the others read its cache.
     choice = choice_of(options)

@@ -191,6 +191,8 @@ def free_cache(scene) -> None:
         refuse_user_bake(scene)
         with bpy.context.temp_override(scene=scene, point_cache=world.point_cache):
             bpy.ops.ptcache.free_bake()
+    if world is not None and scene.active_ragdoll.cache_is_ours and not IS_42:
+        halt(scene)  # see `drain`: at the next frame Blender would give it joints without bodies
     scene.active_ragdoll.cache_is_ours = False
     scene.active_ragdoll.property_unset("cache_good")
 
@@ -262,8 +264,8 @@ def release(scene) -> None:
         return
     constraints = scene.rigidbody_world.constraints  # which a script may have taken away
     joints = dict.fromkeys((*scene.objects, *(constraints.all_objects if constraints else ())))
-    found = [(joint, joint.rigid_body_constraint) for joint in joints if joint.rigid_body_constraint is not None]
-    pending = [(joint, {own.object1, own.object2} - {None}) for joint, own in found]
+    enabled, scene.rigidbody_world.enabled = scene.rigidbody_world.enabled, False  # else it steps in a new frame
+    pending = [(joint, {own.object1, own.object2} - {None}) for joint in joints if (own := joint.rigid_body_constraint)]
     while pending:
         taken, later = set(), []
         for joint, ends in pending:
@@ -275,6 +277,7 @@ def release(scene) -> None:
         with STATE.occupied():
             view_layers.update_joints(scene)
         pending = later
+    scene.rigidbody_world.enabled = enabled
     STATE.released[scene.name] = scene.frame_current
 
 

@@ -121,6 +121,8 @@ def _shows_without_run(scene, own) -> bool:
             show.show_cached(scene)
         pose_stack.show(scene)
         return True
+    if own.cache_is_ours:  # Blender's own button has deleted it
+        simulate.forget(scene)
     if tagged or STATE.stepped.get(scene.name, "") not in scene.view_layers:
         _end_if_spoilt(scene, graph)
     if STATE.rendering or (scene.frame_subframe != 0.0 and scene.name not in STATE.runs):
@@ -340,9 +342,8 @@ def after_undo() -> None:
     _note_frames()
     STATE.clips.clear()
     pose_stack.forget()
-    for scene in _with_world(STATE.live_worlds):
-        if not scene.rigidbody_world.point_cache.is_baked:  # a baked world does not step, and keeps its cache
-            world.halt(scene)
+    for scene in filter(_is_stepping, bpy.data.scenes):  # a baked world does not step, and keeps its cache
+        world.halt(scene)
     view_layers.renew()
 
 
