@@ -146,7 +146,7 @@ def test_contacts_of_a_walk_also_in_its_place(carried):
             if min(abs(phase - at) for at in (0.0, 0.6, 1.0)) > 0.1:  # two frames from where it changes
                 assert stands == (phase < 0.6)
     asked = []  # for frames, where slow motion all but stops the time: some hundreds
-    stride = gait.Gait(MAN, 1e-9, lambda n: asked.append(n) or len(asked) < 5e3 and found.sample(n)).stride(30.5)
+    stride = gait.Gait(MAN, 1e-9, lambda n: asked.append(n) or (len(asked) < 5e3 and found.sample(n))).stride(30.5)
     moved = gait.moved(stride, 1j, 2 + 0j)
     assert moved.ankles[0] == 1j * stride.ankles[0] + 2 and moved.seconds == stride.seconds
 
