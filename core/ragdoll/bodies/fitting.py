@@ -106,8 +106,8 @@ class Shape:
 
 def own_moments(kinds, sizes, masses) -> np.ndarray:
     """Moments [m, 3] of bodies about their own axes and centres [kg m^2], as Blender gives them: a sphere has its own,
-    every other shape, a capsule too, those of the box around it. Sizes are along their own axes [m, 3] [m]
-    and masses in kg [m].
+    every other shape, a capsule too, those of the box around it. Kinds are their collision shapes (m of them),
+    sizes along their own axes of shape [m, 3] and in metres, masses of shape [m] and in kg.
     """
     sizes, masses = np.asarray(sizes, dtype=float), np.asarray(masses, dtype=float)[:, None]
     squares = sizes**2
