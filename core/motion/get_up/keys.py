@@ -98,7 +98,7 @@ class Surface:
     def depths(self, own: Biped, deltas, places, floor: Floor) -> np.ndarray:
         """How deep [.., 7] [m] trunk, limbs and a biped's knees are in the floor in poses [.., m, 4], [.., m, 3].
 
-        It is 0 above the floor. A limb is what moves with its end: hands and feet, which may have no bodies of their own.
+        0 above it. A limb is what moves with its end: hands and feet, which may have no bodies of their own, too.
         """
         points = places[..., self.rows, :] + q.rotate(deltas[..., self.rows, :], self.offsets)
         found = self.radii + floor.plane(points) + floor.over(points) - points[..., 2]
