@@ -63,7 +63,7 @@ def test_undo_while_another_scene_is_shown_than_the_one_that_played(fresh_scene)
         bpy.data.objects[name].name = "Renamed"
     bpy.ops.ed.undo_push(message="renamed")
     bpy.ops.ed.undo()
-    rigs.play(bpy.data.scenes["Scene"], 1, 3)
+    assert rigs.play(bpy.data.scenes["Scene"], 1, 3, lambda: STATE.runs["Scene"].frame) == [1, 2, 3]
 
 
 @pytest.mark.parametrize("change", (build.rebuild, remove.remove))

@@ -139,7 +139,7 @@ def test_undo_and_redo_of_a_build_that_all_layers_have_shown():
     rigs.play(bpy.context.scene, 1, 4)
     bpy.ops.ed.undo()
     bpy.ops.ed.redo()
-    rigs.play(bpy.context.scene, 1, 4)
+    assert rigs.play(bpy.context.scene, 1, 4, lambda: STATE.runs[bpy.context.scene.name].frame) == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("change", ("removed", "renamed"))
