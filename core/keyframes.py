@@ -8,8 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from . import quaternion
-from .pose import decompose_matrices
+from . import pose, quaternion
 
 
 def decompose(matrix_basis: NDArray) -> tuple[NDArray, NDArray, NDArray]:
@@ -18,7 +17,7 @@ def decompose(matrix_basis: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     The rotations are quaternions (w, x, y, z) without sign flips between frames [f, bones, 4], see
     `pose.decompose_matrices` for mirrored and sheared matrices.
     """
-    location, rotation, scale = decompose_matrices(matrix_basis)
+    location, rotation, scale = pose.decompose_matrices(matrix_basis)
     return location, quaternion.ensure_continuity(rotation), scale
 
 

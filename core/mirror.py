@@ -12,8 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from . import quaternion
-from .skeleton import subtree_means
+from . import quaternion, skeleton
 
 TOLERANCE = 5e-3  # of the character's extent: how far a mirrored joint may be from its counterpart
 LEAST = 0.7  # of the bodies must have a counterpart, or the rig has no symmetry
@@ -50,7 +49,7 @@ def plane_of_joints(heads: np.ndarray, parents: np.ndarray, size: float):
     if count < 3 or size <= 0.0:
         return none
     # A body's joint, and the mean joint of all that hangs on it [m, 2, 3]: twins at one place differ in the second.
-    features = np.stack([heads, subtree_means(heads, parents)], axis=1)
+    features = np.stack([heads, skeleton.subtree_means(heads, parents)], axis=1)
     best, most, rows = none, 0, np.arange(count)
     for normal in np.eye(3):
         along = heads @ normal
@@ -107,7 +106,7 @@ def _means(tree) -> np.ndarray:
     """Mean of the joints of each subtree [n, 3]."""
     parents = np.full(len(tree.heads), -1)
     parents[tree.rows] = tree.parent[tree.rows]
-    return subtree_means(tree.heads, parents)
+    return skeleton.subtree_means(tree.heads, parents)
 
 
 def _alike(tree):

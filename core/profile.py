@@ -20,7 +20,6 @@ import numpy as np
 
 from . import quaternion
 from .anatomy import roles
-from .anatomy.roles import Anatomy
 from .errors import RagdollError, listed
 from .mirror import ACROSS, flipped_name, mirrored_rotation, mirrored_settings
 
@@ -278,7 +277,7 @@ class Match:
     notes: list = field(default_factory=list)  # what a user should know, in words
 
 
-def match(profile: Profile, names, anatomy: Anatomy, how: str = AUTO, rig: str = "the rig") -> Match:
+def match(profile: Profile, names, anatomy: roles.Anatomy, how: str = AUTO, rig: str = "the rig") -> Match:
     """Find every bone's settings.
 
     Args:

@@ -8,8 +8,7 @@ import bpy
 import numpy as np
 from bpy.props import PointerProperty
 
-from ..core.blender import preferences
-from ..core.blender.interface import characters, redraw
+from ..core.blender import interface, preferences
 from ..core.blender.physics import body_objects
 from ..core.blender.rig.armature import armatures
 from ..core.blender.runtime import STATE
@@ -23,10 +22,10 @@ THIN, THICK = 1.5, 2.5  # [px] of lines, at the usual size of the interface
 
 def _switched(_self, _context) -> None:
     STATE.drawing = ""
-    redraw()
+    interface.redraw()
 
 
-_switch = partial(flag, default=True, update=redraw)
+_switch = partial(flag, default=True, update=interface.redraw)
 
 
 class ActiveRagdollOverlay(bpy.types.PropertyGroup):
@@ -66,7 +65,7 @@ def collected(context) -> list:
     found = []
     view = getattr(context, "region_data", None)
     eye = None if view is None else np.array(view.view_matrix.inverted())[:, 3 if view.is_perspective else 2]
-    for obj in armatures(context.scene.objects) if settings.all_characters else characters(context):
+    for obj in armatures(context.scene.objects) if settings.all_characters else interface.characters(context):
         here = obj, context.scene, graph
         if settings.look_at:
             found.append(viewport.look_at_chains(obj, graph))

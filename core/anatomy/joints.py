@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .. import quaternion
-from ..skeleton import from_the_roots
+from .. import quaternion, skeleton
 from . import axes, roles
 
 CONE, HINGE = "CONE", "HINGE"
@@ -102,7 +101,7 @@ def chains_of(of_bodies, parents) -> tuple[list, np.ndarray]:
     chains = [_CHAIN_OF.get(role) for role in of_bodies]
     count = len(chains)
     above, below = np.zeros(count, dtype=int), np.zeros(count, dtype=int)
-    order = from_the_roots(parents)
+    order = skeleton.from_the_roots(parents)
     for i in order:
         parent = parents[i]
         if chains[i] is not None and parent >= 0:

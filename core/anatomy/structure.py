@@ -11,8 +11,7 @@ from itertools import takewhile
 
 import numpy as np
 
-from ..mirror import limb_pairs, plane_of_limbs
-from ..skeleton import from_the_roots, nearest_ancestors, path_to_root
+from .. import mirror, skeleton
 from . import roles
 
 # A leaf's tail is believed when its bone is at least this share of its parent's length: importers that know no tails
@@ -38,7 +37,7 @@ class Tree:
     def __init__(self, parents, heads, tails, up, mask, core: int = -1) -> None:
         self.heads, self.tails = np.asarray(heads, float), np.asarray(tails, float)
         count = len(self.heads)
-        self.parent = nearest_ancestors(parents, mask)
+        self.parent = skeleton.nearest_ancestors(parents, mask)
         self.attached = np.zeros(count, dtype=bool)
         chosen = np.flatnonzero(mask)
         self.size = float(np.ptp(self.heads[chosen], axis=0).max()) if len(chosen) else 0.0
@@ -60,7 +59,7 @@ class Tree:
         count = len(self.heads)
         self.children: list = [[] for _i in range(count)]
         wanted = {int(row) for row in chosen}
-        self.rows = [row for row in from_the_roots(self.parent) if row in wanted]
+        self.rows = [row for row in skeleton.from_the_roots(self.parent) if row in wanted]
         for row in self.rows:
             if self.parent[row] >= 0:
                 self.children[self.parent[row]].append(row)
@@ -125,7 +124,7 @@ class Tree:
 
     def ancestors(self, row: int) -> list:
         """The bone and all above it, upwards."""
-        return path_to_root(self.parent, row)
+        return skeleton.path_to_root(self.parent, row)
 
     def subtree(self, row: int) -> list:
         """The bone and all below it, parents first."""
@@ -175,10 +174,10 @@ def examine(tree: Tree) -> Structure:
     found = Structure([None] * count, [None] * count)
     if len(tree.rows) < 2 or tree.size <= 0.0:
         return found
-    found.lateral, found.centre = plane_of_limbs(tree)
+    found.lateral, found.centre = mirror.plane_of_limbs(tree)
     if found.lateral is None:
         return found
-    pairs = limb_pairs(tree, found.lateral, found.centre)
+    pairs = mirror.limb_pairs(tree, found.lateral, found.centre)
     paired = {row for pair in pairs for row in pair}
     legs = _legs(tree, pairs)
     arms = _arms(tree, pairs, legs[0]) if len(legs) == 1 else []

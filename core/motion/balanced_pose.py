@@ -9,11 +9,9 @@ import numpy as np
 from .. import pose as pose_space
 from .. import quaternion as q
 from . import components as c
+from . import gait, getting_up, limbs
 from .balance import STRETCHED, Body, State
 from .components import ModelView, write_rotations
-from .gait import Sample
-from .getting_up import moved_pose
-from .limbs import stabilize
 from .stack import Inputs, LocalPose, Rig
 
 TOES = 0.089  # of the height, from ankle to the ball of a foot without toes, about which a heel comes up
@@ -48,16 +46,16 @@ class Figure:
         hips = 0.5 * c.length(c.sub(joints[0][0], joints[1][0]))
         return Body(height, scale * sum(lengths) / 2.0, scale * hips, gravity)
 
-    def sample(self, places: np.ndarray) -> Sample:
+    def sample(self, places: np.ndarray) -> gait.Sample:
         """Hip and feet from world positions of the two hip joints and the two feet [4, 3]."""
         flat = [complex(x, y) for x, y, _z in places.tolist()]
         across = flat[0] - flat[1]
         heading = -1j * across / abs(across) if abs(across) > 0.0 else 1 + 0j
         left, right, *feet = places[:, 2].tolist()
         tall = 0.5 * (left + right) - min(feet)
-        return Sample(0.5 * (flat[0] + flat[1]), heading, tuple(flat[2:]), tuple(feet), tall)
+        return gait.Sample(0.5 * (flat[0] + flat[1]), heading, tuple(flat[2:]), tuple(feet), tall)
 
-    def sampled(self, pose: LocalPose, world: np.ndarray) -> Sample:
+    def sampled(self, pose: LocalPose, world: np.ndarray) -> gait.Sample:
         """Hip and feet of a pose."""
         if self._sampled[0] is not pose or self._sampled[1] is not world:
             places = self.view(pose).positions
@@ -78,7 +76,7 @@ class Figure:
             return pose
         turn = q.to_matrix(q.from_axis_angle(_UP, angle))
         pivot = np.array((state.pivot.real, state.pivot.imag, 0.0))
-        return moved_pose(self.rig, pose, pose_space.affine(turn, pivot - turn @ pivot) @ world, world)
+        return getting_up.moved_pose(self.rig, pose, pose_space.affine(turn, pivot - turn @ pivot) @ world, world)
 
     def posed(self, body: Body, pose: LocalPose, world: np.ndarray, state: State) -> LocalPose:
         """The pose as the state has it; world: of the armature, without shear."""
@@ -87,7 +85,7 @@ class Figure:
         positions[: self.rig.skeleton.root_count] += c.transformed(now.inverse, (*hip, state.rise[0] - state.drop[0]))
         result = write_rotations(LocalPose(positions, pose.rotations, pose.scales), now.turns())
         after = ModelView(self.rig, result, self._legs)
-        return stabilize(list(self.legs), self.rig, result, Inputs(reference=now.planted(after)), after)
+        return limbs.stabilize(list(self.legs), self.rig, result, Inputs(reference=now.planted(after)), after)
 
 
 class _Posing:

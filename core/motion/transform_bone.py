@@ -8,7 +8,6 @@ from .. import pose as pose_space
 from .. import quaternion
 from ..errors import RagdollError
 from . import components as c
-from .components import ModelView
 from .stack import Inputs, LocalPose, Rig, vector_of, weight_of
 
 IGNORE, REPLACE, ADD = "IGNORE", "REPLACE", "ADD"
@@ -53,7 +52,7 @@ class TransformBone:
         names = "translation", "rotation", "scale"
         translation, rotation, scale = (vector_of(getattr(self, name), self.name, name) for name in names)
         rotation = tuple(quaternion.normalize(rotation).tolist())
-        view, result = ModelView(rig, pose, self._closure), pose.copy()
+        view, result = c.ModelView(rig, pose, self._closure), pose.copy()
         bone, above = self.bone, view.space(rig.parents[self.bone])
         frames = {BONE: view.space(bone), PARENT: above, COMPONENT: view.space(-1), WORLD: _world(inputs.world)}
         if 0.0 in above[2]:

@@ -7,8 +7,7 @@ constraint is made anew in every frame, its limits being the step that is due.
 
 import numpy as np
 
-from .. import quaternion
-from ..pose import affine
+from .. import pose, quaternion
 
 POINT, FIXED, DISTANCE = "POINT", "FIXED", "DISTANCE"
 MOMENT, STATED = "MOMENT", "STATED"
@@ -47,7 +46,7 @@ def rope(point, anchor, velocity, length: float, far: float, gravity: float, sec
     if max(np.linalg.norm(now), reach) >= TAUT * length:
         aside = max(SWAY * length, 1.5 * gravity * seconds**2)
         limits[1:] = [(float(y - aside), float(y + aside)) for y in (turn.T @ moved)[1:]]
-    return affine(turn, point), limits
+    return pose.affine(turn, point), limits
 
 
 def turned_towards(turn, share: float) -> np.ndarray:

@@ -25,8 +25,7 @@ from .. import quaternion
 from ..anatomy.masses import froude
 from ..anatomy.roles import ARM, FINGER, HEAD, LEG, NECK, TAIL, THUMB, WING
 from ..errors import RagdollError
-from . import weight_spread
-from .overlay import arc_lines
+from . import overlay, weight_spread
 from .recovery.transitions import smooth_step
 
 WORLD, LOCAL, TOWARDS = "WORLD", "LOCAL", "TOWARDS"
@@ -357,6 +356,6 @@ def arrow_lines(start, drawn, size: float) -> np.ndarray:
 def blast_lines(origin, radius: float) -> np.ndarray:
     """Segments [k, 2, 3] of three circles about an origin [3] and a cross in it."""
     x, y, z = np.eye(3)
-    rings = [arc_lines(1.0, 0.0, 2.0 * np.pi, CIRCLE, u, v) for u, v in ((y, z), (z, x), (x, y))]
+    rings = [overlay.arc_lines(1.0, 0.0, 2.0 * np.pi, CIRCLE, u, v) for u, v in ((y, z), (z, x), (x, y))]
     crosses = np.stack([-0.1 * np.eye(3), 0.1 * np.eye(3)], axis=1)
     return np.asarray(origin, dtype=float) + radius * np.concatenate([*rings, crosses])

@@ -8,8 +8,7 @@ import numpy as np
 
 import own_characters
 import rigs
-from active_ragdoll.core.blender.rig import action_channels
-from active_ragdoll.core.blender.rig.clips import RigRest
+from active_ragdoll.core.blender.rig import action_channels, clips
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 from active_ragdoll.core.motion.stack import LocalPose
 from active_ragdoll.core.pose import compose_matrices, decompose_matrices, model_to_local_matrices
@@ -84,14 +83,14 @@ def space_layer(rig, name: str, source: str = "BLEND_SPACE", **settings):
 
 def local(obj, world: np.ndarray) -> LocalPose:
     """World matrices [n, 4, 4] in Blender's order as a pose in local space, level order."""
-    skeleton = RigRest(obj).skeleton
+    skeleton = clips.RigRest(obj).skeleton
     matrices = np.linalg.inv(np.array(obj.matrix_world)) @ world
     return LocalPose(*decompose_matrices(model_to_local_matrices(skeleton, matrices[skeleton.to_level])))
 
 
 def world(obj, pose: LocalPose) -> np.ndarray:
     """The way back from `local`."""
-    skeleton = RigRest(obj).skeleton
+    skeleton = clips.RigRest(obj).skeleton
     return np.array(obj.matrix_world) @ compose_matrices(*pose.model(skeleton))[skeleton.from_level]
 
 

@@ -11,8 +11,7 @@ import third_party
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.rig import action_channels
-from active_ragdoll.core.blender.rig.clips import RigRest
+from active_ragdoll.core.blender.rig import action_channels, clips
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 from active_ragdoll.core.blender.stack.entries import state_graph
@@ -55,7 +54,7 @@ def test_a_mask_keeps_the_layer_to_some_bones(rig, by):
     for name in names:
         collection.assign(obj.data.bones[name])
     rigs.changed(made, mask=by, mask_collection="Arm", mask_roles={"UPPER_ARM", "FOREARM", "HAND"}, mask_side="LEFT")
-    found, bones = layered.shown(rig, FRAMES), np.array(RigRest(obj).skeleton.names)
+    found, bones = layered.shown(rig, FRAMES), np.array(clips.RigRest(obj).skeleton.names)
     for frame in FRAMES:
         pose, a, b = (layered.local(obj, poses[frame]).rotations for poses in (found, below, above))
         to_below, to_above = (np.degrees(quaternion.angle_between(pose, other)) for other in (a, b))

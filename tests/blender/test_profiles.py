@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core import quaternion
+from active_ragdoll.core import profile, quaternion
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.tools import diagnose, profiles
-from active_ragdoll.core.profile import dump, parse
 from own_characters import or_own
 from test_settings import another, plain, settings_in
 
@@ -52,7 +51,7 @@ def test_a_round_trip_through_a_file_is_exact(fresh_scene, tmp_path):
     assert bpy.ops.active_ragdoll.import_profile(filepath=str(path)) == {"FINISHED"}
     after = everything(obj)
     assert not {key: after[key] for key in before if before[key] != after[key]}
-    assert dump(profiles.collect(obj)) == text
+    assert profile.dump(profiles.collect(obj)) == text
 
 
 def test_by_role_to_another_rig():
@@ -65,7 +64,7 @@ def test_by_role_to_another_rig():
         assert settings.limits_from == "USER"
     made = profiles.collect(source.obj)
     target = rigs.load("walk.fbx")
-    assert profiles.apply(target.obj, parse(dump(made), profiles.schema())).bones > 8
+    assert profiles.apply(target.obj, profile.parse(profile.dump(made), profiles.schema())).bones > 8
     found = profiles.anatomy_of(target.obj)
     frames, _rests = profiles.anatomical_frames(target.obj, found)
     seen = 0
@@ -95,7 +94,7 @@ def test_by_role_to_another_rig():
 )
 def test_a_wrong_file_changes_nothing(tmp_path, change, message):
     path, knight = tmp_path / "wrong.json", rigs.built("Knight.glb")[0].obj
-    data = json.loads(dump(profiles.collect(knight)))
+    data = json.loads(profile.dump(profiles.collect(knight)))
     data["object"]["rotation_weight"] = 0.125
     for entry in data["bones"]:
         entry["mass"] = 7.0

@@ -10,7 +10,6 @@ import rigs
 from active_ragdoll.core.anatomy.roles import HELPER
 from active_ragdoll.core.blender.physics import build, remove
 from active_ragdoll.core.blender.rig import armature, skinning
-from active_ragdoll.core.blender.rig.armature import anatomy_of, prop_bones
 from own_characters import TABLES, or_own
 
 NEAR = 0.01  # of the height
@@ -36,7 +35,7 @@ def _shapes(obj) -> list:
 def _read(obj):
     world = np.array(obj.matrix_world)
     pose = armature.BindPose(obj, world)
-    return pose, skinning.read_skin(obj, pose, world, prop_bones(obj, anatomy_of(obj)))
+    return pose, skinning.read_skin(obj, pose, world, armature.prop_bones(obj, armature.anatomy_of(obj)))
 
 
 def _joined(obj) -> np.ndarray:
@@ -164,7 +163,7 @@ FRAMES = 30
 def test_all_that_deforms_moves_with_a_limp_body(name):
     """Nothing stays at the animation when the character falls: fingers, toes, hooves on controls of their own."""
     rig = rigs.load(name, FRAMES)
-    last, anatomy = rig.last, anatomy_of(rig.obj)
+    last, anatomy = rig.last, armature.anatomy_of(rig.obj)
     ending = rigs.animation(rig.obj, (last,))[last]
     rig = rigs.built(name, "MAIN", FRAMES)[0]
     rigs.set_weights(rig.obj)

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from core import quaternion
-from core.motion import balance, gait
+from core.motion import balance, balanced_pose, gait, limbs
 from core.motion.balance import Body, Manner, Push, State, Stride
-from core.motion.balanced_pose import Figure
-from core.motion.limbs import LegStabilizer
 from core.pose import affine
 
 MAN = Body(1.8, 0.86, 0.09)
@@ -155,10 +153,10 @@ def test_contacts_of_a_walk_also_in_its_place(carried):
 @pytest.mark.parametrize("scale", (0.01, 1.0, -100.0))
 def test_the_pose_has_hip_and_feet_where_the_state_has_them(seed, scale):
     rig = motion_rigs.rig(seed=seed)
-    legs = tuple(LegStabilizer(rig, rig.index[f"foot.{side}"]) for side in "LR")
+    legs = tuple(limbs.LegStabilizer(rig, rig.index[f"foot.{side}"]) for side in "LR")
     trunk = tuple((rig.index[name], 0.25) for name in ("hips", "spine1", "spine2", "spine3"))
     toes = tuple(rig.index[f"toe.{side}"] for side in "LR")
-    figure = Figure(rig, legs, trunk, (), toes)
+    figure = balanced_pose.Figure(rig, legs, trunk, (), toes)
     turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     world = affine(scale * turn * [1.0, 1.0, abs(scale) / scale], (3.0, 2.0, 1.0))
     size = abs(scale)

@@ -10,11 +10,10 @@ from pose_samples import assert_same_bits, human, near_pose, random_clip, random
 from refusals import refuses
 
 from core import pose as pose_space
-from core import quaternion
+from core import quaternion, skeleton
 from core.errors import RagdollError
 from core.motion.blend_space import lagged
 from core.motion.clip import LOCAL, MARKERS, MESH, Clip, SyncGroup, apply_additive, contact_markers, make_additive
-from core.skeleton import Skeleton
 
 SKELETON = human()
 
@@ -62,7 +61,7 @@ def test_bad_clips_are_refused_by_name(clip):
     refuses('times of clip "Twice" must rise', Clip.from_poses, "Twice", SKELETON.names, 24, [pose, pose], [1.0, 1.0])
     refuses('speed of clip "Clip" is not a number', clip.clip_time, 0.0, speed=np.nan)
     with pytest.raises(RagdollError, match='No bone of clip "Clip" is in the skeleton; it has "hips"'):
-        clip.mapped(Skeleton.from_parents(["x"], [None]), random_pose(np.random.default_rng(0), (1,)))
+        clip.mapped(skeleton.Skeleton.from_parents(["x"], [None]), random_pose(np.random.default_rng(0), (1,)))
 
 
 COUNT = len(SKELETON)

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from core import quaternion
+from core import quaternion, skeleton
 from core.ragdoll.bodies import fitting, overlap, shapes
 from core.ragdoll.bodies.fitting import BOX, COMPOUND, CONVEX_HULL, Shape, Skin
 from core.ragdoll.drives import joint_motors
-from core.skeleton import descends
 
 LEG = ((0.05, 0.05, 0.2), (0.0, 0.0, 0.2))
 FOOT = ((0.05, 0.15, 0.04), (0.0, -0.1, 0.0))
@@ -122,7 +121,7 @@ def test_carried_tensors_are_those_of_the_points(place):
     rotations = quaternion.to_matrix(quaternion.normalize(rng.normal(size=(count, 4))))
     centers, pivots = (rng.uniform(-1.0, 1.0, (count, 3)) + place for _each in range(2))
     moments = fitting.own_moments(["BOX"] * count, sizes, masses)
-    carries = descends(INERTIA_PARENTS)
+    carries = skeleton.descends(INERTIA_PARENTS)
     found = joint_motors.carried_tensors(masses, moments, rotations, centers, pivots, carries)
     # Eight equal points at the corners of a box of a third of a body's size have its moments.
     corners = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]) * sizes[:, None] / np.sqrt(12.0)

@@ -7,10 +7,9 @@ import pytest
 
 from core.ragdoll import diagnosis
 from core.ragdoll.bodies.fitting import SPHERE, Shape
-from core.ragdoll.diagnosis import Situation
 
 
-def healthy(**changes) -> Situation:
+def healthy(**changes) -> diagnosis.Situation:
     """Three bodies in a row, well made."""
     values = {
         "names": ["hips", "spine", "head"],
@@ -20,7 +19,7 @@ def healthy(**changes) -> Situation:
         "height": 1.8,
         "excess": np.zeros(3),
     }
-    return Situation(**{**values, **changes})
+    return diagnosis.Situation(**{**values, **changes})
 
 
 def kinds(**changes) -> list:

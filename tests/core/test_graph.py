@@ -12,7 +12,6 @@ from core.errors import RagdollError
 from core.motion import stack
 from core.motion.blend_space import Axis, BlendSpace1D, SpacePlayer
 from core.motion.graph import ClipSource, Condition, Graph, GraphInputs, GraphPlayer, SpaceSource, State, Transition
-from core.motion.stack import LocalPose, Rig
 
 SKELETON = human()
 
@@ -21,7 +20,7 @@ SKELETON = human()
 class PoseSource:
     """A single pose."""
 
-    held: LocalPose
+    held: stack.LocalPose
 
     def rate(self):
         return 0.0
@@ -155,7 +154,7 @@ def test_a_graph_steps_once_a_frame_and_forgives_a_value_that_is_none():
     source = SpaceSource(SpacePlayer("S", space, [WALK, RUN]))
     going = Transition("Still", "Move", (Condition("go", ">", 0.5),), 0.0)
     graph = Graph("G", {"go": 0.0}, [State("Still"), State("Move", source)], [going])
-    rig = Rig(SKELETON, random_pose(RNG, (len(SKELETON),), scaled=False))
+    rig = stack.Rig(SKELETON, random_pose(RNG, (len(SKELETON),), scaled=False))
     step = GraphPlayer(graph, {"S": source})
     step.read = lambda context, _pose: context
     states, seen = None, []

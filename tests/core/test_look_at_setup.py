@@ -8,9 +8,8 @@ from motion_rigs import aim_error, angle, rig
 from core import quaternion
 from core.anatomy import roles as r
 from core.errors import RagdollError
-from core.motion.limbs import LegStabilizer, stabilize
+from core.motion import limbs, stack
 from core.motion.look_at.chain import LookAt, from_roles
-from core.motion.stack import Inputs
 from core.ragdoll import overlay
 
 
@@ -51,7 +50,7 @@ def test_human(seed, scale):
         assert angle(axis, forward) < 1e-6
     look = LookAt(own, setup.entries, up=quaternion.rotate(turn, (0, 0, 1)))
     target = body.heads[body.row("head")] + 3 * quaternion.rotate(turn, (1, -1, 0.3))
-    pose, _ = look.apply(own, own.bind, Inputs(target=target))
+    pose, _ = look.apply(own, own.bind, stack.Inputs(target=target))
     assert aim_error(own, look, pose, target) < np.radians(0.05)
 
 
@@ -63,10 +62,10 @@ def test_dog_stands_on_four_legs_of_toes():
     legs = {(own.name(foot), count) for foot, count in setup.legs}
     assert legs == {("toe.L", 4), ("toe.R", 4), ("hand.L", 3), ("hand.R", 3)}
     target = body.heads[body.row("head")] + np.array([0.4, 3.0, 0.2])
-    pose, _ = LookAt(own, setup.entries).apply(own, own.bind, Inputs(target=target))
+    pose, _ = LookAt(own, setup.entries).apply(own, own.bind, stack.Inputs(target=target))
     moved = pose.model(own.skeleton)[0]
-    legs = [LegStabilizer(own, foot, count) for foot, count in setup.legs]
-    planted = stabilize(legs, own, pose, Inputs(reference=own.bind)).model(own.skeleton)[0]
+    legs = [limbs.LegStabilizer(own, foot, count) for foot, count in setup.legs]
+    planted = limbs.stabilize(legs, own, pose, stack.Inputs(reference=own.bind)).model(own.skeleton)[0]
     front = own.index["hand.L"]
     assert np.linalg.norm(moved[front] - own.bind_positions[front]) > 0.01
     for leg in legs:

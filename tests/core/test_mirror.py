@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core import mirror, quaternion
-from core.mirror import reflection
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -17,7 +16,7 @@ def rotations(random, count=None) -> np.ndarray:
 def pair(random, normal):
     """A bone and one that points where its mirror image points, with any roll."""
     bone = quaternion.to_matrix(rotations(random))
-    image = reflection(normal) @ bone @ np.diag([-1.0, 1.0, 1.0])
+    image = mirror.reflection(normal) @ bone @ np.diag([-1.0, 1.0, 1.0])
     roll = quaternion.from_axis_angle((0.0, 1.0, 0.0), random.uniform(-3.0, 3.0))
     return bone, image @ quaternion.to_matrix(roll)
 
@@ -32,7 +31,7 @@ def test_a_mirrored_body_fills_the_mirrored_space(seed):
     random = np.random.default_rng(seed)
     normal = np.eye(3)[random.integers(3)]
     bone, other = pair(random, normal)
-    head, flip = random.normal(size=3), reflection(normal)
+    head, flip = random.normal(size=3), mirror.reflection(normal)
     location, rotation = random.normal(size=3), rotations(random)
     corners = random.normal(size=(9, 3))
     carry = mirror.carried_over(bone, other, normal)

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from core import quaternion
-from core.pose import affine
+from core import pose, quaternion
 from core.ragdoll import overlay
 from core.ragdoll.joints import limits
 
@@ -15,7 +14,7 @@ LENGTH = 0.4
 
 def moved(position=(0.0, 0.0, 0.0), rotation=(1.0, 0.0, 0.0, 0.0)) -> np.ndarray:
     """A rigid matrix [4, 4]."""
-    return affine(quaternion.to_matrix(quaternion.normalize(rotation)), position)
+    return pose.affine(quaternion.to_matrix(quaternion.normalize(rotation)), position)
 
 
 def pair(kind="CONE", low=(-0.6, -0.3, -0.4), high=(0.9, 0.5, 0.7)):

@@ -6,15 +6,13 @@ from pose_samples import assert_close, assert_same_bits, human, near_pose, rando
 
 from core import quaternion
 from core.errors import RagdollError
-from core.motion import stack
-from core.motion.blend_space import Axis, BlendSpace1D, SpacePlayer
+from core.motion import blend_space, stack
 from core.motion.clip import LOCAL, MESH, interpolate, make_additive
 from core.motion.pose_layers import Layer, LayerInputs, LayerStack, blend_poses, mask_from_bones, mask_from_roles
-from core.motion.stack import Rig
 
 SKELETON = human()
 COUNT = len(SKELETON)
-RIG = Rig(SKELETON, random_pose(np.random.default_rng(0), (COUNT,), scaled=False))
+RIG = stack.Rig(SKELETON, random_pose(np.random.default_rng(0), (COUNT,), scaled=False))
 MODES = ("OVERRIDE", "ADDITIVE_LOCAL", "ADDITIVE_MESH")
 
 
@@ -115,8 +113,8 @@ def test_a_wrong_layer_is_named_and_the_rest_goes_on():
 
 def test_a_blend_space_whose_input_is_wrong_for_a_frame_goes_on_from_where_it_was():
     rng = np.random.default_rng(10)
-    space = BlendSpace1D(Axis("speed", 0.0, 4.0), ["walk", "run"], [0.0, 4.0])
-    moving = SpacePlayer("S", space, [random_clip(rng, SKELETON, 25), random_clip(rng, SKELETON, 13)])
+    space = blend_space.BlendSpace1D(blend_space.Axis("speed", 0.0, 4.0), ["walk", "run"], [0.0, 4.0])
+    moving = blend_space.SpacePlayer("S", space, [random_clip(rng, SKELETON, 25), random_clip(rng, SKELETON, 13)])
     turned = poses(11)[0]
     mask = mask_from_bones(SKELETON, ["head"])
     made = [Layer("Space", lambda frame: moving.pose(frame.space("S"))), Layer("Pose", holding(turned), mask=mask)]

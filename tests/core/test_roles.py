@@ -10,14 +10,12 @@ from convention_rigs import BODY, UP, dog, place_in_chain, rig_of, spider
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import quaternion
-from core.anatomy import roles
-from core.anatomy.axes import is_impossible
+from core import quaternion, skeleton
+from core.anatomy import axes, roles
 from core.anatomy.names import read_name
 from core.anatomy.recognise import recognise
 from core.anatomy.roles import CENTER, CREATURE, HUMAN, LEFT, QUADRUPED, RIGHT
 from core.errors import RagdollError
-from core.skeleton import nearest_ancestors
 
 
 @pytest.mark.parametrize("convention", conventions.ALL)
@@ -279,7 +277,7 @@ def test_a_human_has_ten_to_sixteen_main_bodies_that_hang_together(convention):
     anatomy = rig.recognise()
     mask = roles.main_bones(anatomy, rig.parents, None, rig.heads)
     assert 10 <= mask.sum() <= 16
-    into = np.where(mask, np.arange(len(mask)), nearest_ancestors(anatomy.parents, mask))
+    into = np.where(mask, np.arange(len(mask)), skeleton.nearest_ancestors(anatomy.parents, mask))
     assert np.array_equal(into[mask], np.flatnonzero(mask))
     roots = 0
     for i in np.flatnonzero(mask):
@@ -302,12 +300,12 @@ def test_a_human_has_ten_to_sixteen_main_bodies_that_hang_together(convention):
 def test_a_bind_pose_of_limbs_that_all_point_one_way_is_known(convention):
     rig = dog() if convention == "dog" else rig_of(convention)
     anatomy = rig.recognise()
-    assert not is_impossible(anatomy, rig.parents, rig.heads, rig.tails)
+    assert not axes.is_impossible(anatomy, rig.parents, rig.heads, rig.tails)
     heads, tails = np.zeros_like(rig.heads), np.zeros_like(rig.tails)
     for i, parent in enumerate(rig.parents):
         heads[i] = tails[parent] if parent >= 0 else 0.0
         tails[i] = heads[i] + (np.linalg.norm(rig.tails[i] - rig.heads[i]), 0, 0)
-    assert is_impossible(anatomy, rig.parents, heads, tails)
+    assert axes.is_impossible(anatomy, rig.parents, heads, tails)
 
 
 @pytest.mark.parametrize("scrambled", [False, True])

@@ -9,9 +9,7 @@ from pose_samples import human, random_pose
 from core import pose as pose_space
 from core import quaternion
 from core.errors import RagdollError
-from core.motion import getting_up
-from core.motion.clip import Clip
-from core.motion.stack import LocalPose, Rig
+from core.motion import clip, getting_up, stack
 from core.ragdoll.recovery import transitions
 from core.ragdoll.recovery.transitions import FACE_DOWN, FACE_UP, UP, Landmarks, Moving, Reroot, cross_faded, transition
 
@@ -110,7 +108,7 @@ def _pose(seed):
 
 @pytest.fixture
 def rig():
-    return Rig(human(), _pose(3))
+    return stack.Rig(human(), _pose(3))
 
 
 def _matrices(rig, pose):
@@ -152,8 +150,8 @@ def test_what_lies_still_in_an_object_that_moves_gets_up_from_where_it_lies(rig)
     pose, worlds = _pose(1), (_world(), _world())
     worlds[1][:3, 3] -= (0.04, 0.0, 0.0)  # a walker's, the frame before
     old = [np.linalg.solve(world, worlds[0] @ _matrices(rig, pose)) for world in worlds]
-    still = LocalPose(*(np.stack([array] * 9) for array in vars(pose).values()))
-    planned = Clip("still", rig.skeleton.names, FPS, still)
+    still = stack.LocalPose(*(np.stack([array] * 9) for array in vars(pose).values()))
+    planned = clip.Clip("still", rig.skeleton.names, FPS, still)
     passage = getting_up.begun(rig, old, (), worlds, _move(), frame=10.0, fps=FPS, duration=0.3, planned=planned)
     for frame in (10.0, 12.0, 16.0):
         assert np.allclose(_matrices(rig, passage.pose(rig, pose, worlds[0], frame)), _matrices(rig, pose), atol=1e-9)

@@ -8,9 +8,8 @@ from itertools import pairwise
 import bpy
 import numpy as np
 
-from ... import keyframes
+from ... import keyframes, skeleton
 from ...errors import RagdollError, named
-from ...skeleton import path_to_root
 from ..physics import source
 from ..rig import armature, rig_graph, skinning
 from ..rig.action_channels import curves_of, played, playing, rotation_property
@@ -352,7 +351,7 @@ def _spread(obj, names: list[str], poses: list, frames: int) -> np.ndarray:
     rows = [obj.data.bones.find(name) for name in names]
     whole = np.concatenate([poses[:, rows], np.tile(np.eye(4), (len(poses), 1, 1, 1))], axis=1)
     local = closed(np.linalg.solve(whole[:, parents], whole[:, :-1]), frames)
-    for i in sorted(range(len(rows)), key=lambda i: len(path_to_root(parents, i))):
+    for i in sorted(range(len(rows)), key=lambda i: len(skeleton.path_to_root(parents, i))):
         whole[:, i] = whole[:, parents[i]] @ local[:, i]
     poses[:, rows] = whole[:, :-1]
     return poses

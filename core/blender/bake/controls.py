@@ -20,13 +20,10 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
-from ... import quaternion
+from ... import quaternion, skeleton
 from ...errors import RagdollError
-from ...skeleton import path_to_root
 from ..physics import source
-from ..rig import rig_graph
-from ..rig.action_channels import bone_path
-from ..rig.armature import pose_matrices
+from ..rig import action_channels, armature, rig_graph
 from .ik_limbs import CARRIED, HIDDEN, NEAR, Limbs, apart, axes_of, has_solver, put, rotation, turns_between
 
 LIMBS = FK, IK, AS_KEYED = "FK", "IK", "AS_KEYED"
@@ -86,7 +83,9 @@ class Controls:
         self.shaped = {bone.name for bone in obj.pose.bones if bone.custom_shape}
         self.rows = [self.all.find(name) for name in bones]
         self.bodiless = ~np.isin(bones, [part.bone for part in obj.active_ragdoll.parts] or bones)
-        self._paths_to = np.array([np.isin(range(len(bones)), path_to_root(parents, i)) for i in range(len(bones))])
+        self._paths_to = np.array(
+            [np.isin(range(len(bones)), skeleton.path_to_root(parents, i)) for i in range(len(bones))]
+        )
         try:
             self.leading = partial(rig_graph.leading, rig_graph.sources(self.copy))
             self._prune([*bones, *self._near_ends()])
@@ -97,7 +96,7 @@ class Controls:
             self.held = {}  # {data path: value} of properties beside switches: chains that keep their lengths
             for bone in (self.copy.pose.bones[self.all[row].name] for limb in self.limbs.found for row in limb.chain):
                 if exact and bone.ik_stretch > 0.0:
-                    bone.ik_stretch = self.held[bone_path(bone.name, "ik_stretch")] = 0.0
+                    bone.ik_stretch = self.held[action_channels.bone_path(bone.name, "ik_stretch")] = 0.0
             if not self.control_of:
                 raise RagdollError(f"No bone of '{obj.name}' controls a simulated one")
             self.begun = np.array([self.copy.pose.bones[owner.name].matrix_basis for owner in self.owners])
@@ -125,7 +124,7 @@ class Controls:
     def shown(self) -> np.ndarray:
         """Evaluated matrices of all bones [n, 4, 4], in armature space; the identity where the copy lacks one."""
         result = np.tile(np.eye(4), (len(self.all), 1, 1))
-        result[self._there] = pose_matrices(self.evaluated())
+        result[self._there] = armature.pose_matrices(self.evaluated())
         return result
 
     def trial(self, bone, basis: Matrix) -> np.ndarray:

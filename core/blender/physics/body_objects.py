@@ -18,8 +18,7 @@ from ..rig.armature import array_of, rigid, values_of
 from ..runtime import STATE
 from ..settings import declare
 from ..settings.bone import ActiveRagdollBone
-from . import built, source
-from .helpers import helper
+from . import built, helpers, source
 
 SIDES = 8
 MARGIN = 0.005  # of the smallest half extent; a hull is larger than its mesh by this margin
@@ -101,7 +100,7 @@ def add_pieces(scene, body, shape, collection) -> None:
     for number, piece in enumerate(shape.pieces, 1):
         mesh = make_mesh(f"{body.name} {number}", piece)
         tags, place = (built.PIECE, body[built.BONE], number), inverse @ affine(piece.axes, piece.center)
-        made = helper(f"{body.name} {number}", mesh, collection, *tags, place=place, aside=False)
+        made = helpers.helper(f"{body.name} {number}", mesh, collection, *tags, place=place, aside=False)
         made.parent = body
         made.display_type = "WIRE"
         scene.rigidbody_world.collection.objects.link(made)

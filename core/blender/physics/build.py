@@ -15,15 +15,13 @@ from ...ragdoll import drives
 from ...ragdoll.bodies import fitting, shapes
 from ...ragdoll.drives import joint_motors, servo
 from .. import preferences, runtime
-from ..rig import armature, rig_graph
+from ..rig import armature, rig_graph, skinning
 from ..rig.armature import BindPose, anatomy_of, check_armature, keep_bind_pose, refuse_baked, rigid
-from ..rig.skinning import read_skin
 from ..runtime import STATE
 from ..settings import saved
 from ..settings.bone import store_roles
 from ..stack import pose_stack
 from . import body_objects, built, collision, joint_objects, motors, remove, source, world
-from .built import Part
 from .helpers import add_spring, constrain, copy_locally, helper, keep_aside, make_kinematic, show_helpers
 
 AUTOMATIC_DENSITY = 1000.0
@@ -165,7 +163,7 @@ def plan_of(obj, scene, bones, *, uneven: bool = False) -> tuple:
     asked_for = bones
     if isinstance(bones, str):
         asked_for = armature.selected(obj) if bones == "SELECTED" else np.full(len(pose.names), bones == "ALL")
-    skin = read_skin(obj, pose, to_world, armature.prop_bones(obj, anatomy, asked_for))
+    skin = skinning.read_skin(obj, pose, to_world, armature.prop_bones(obj, anatomy, asked_for))
     vertices = None if skin is None else skin.of_bones()
     deform = armature.deforming(obj, vertices)
     grounded = _grounded(pose, deform, vertices, anatomy)
@@ -296,7 +294,7 @@ def _main(obj, pose, deform, anatomy, skinned: bool) -> np.ndarray:
     return chosen | (stray & (skeleton.nearest_ancestors(pose.parents, stray) < 0))
 
 
-def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
+def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[built.Part]:
     """Make the bodies and their targets, each kind in a collection of its own."""
     settings = obj.active_ragdoll
     box, centers, axes = 2.0 * plan.array("half"), plan.array("center"), plan.array("axes")
@@ -339,7 +337,7 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
             setattr(drive, f"use_spring_{axis}", True)
             setattr(drive, f"spring_damping_{axis}", 1.0)
         above = pose.names[plan.bones[plan.parents[i]]] if plan.parents[i] >= 0 else ""
-        parts.append(Part(name, above, offset, body_bind, mean[i], moments[i], int(plan.depth[i])))
+        parts.append(built.Part(name, above, offset, body_bind, mean[i], moments[i], int(plan.depth[i])))
     return parts
 
 

@@ -5,8 +5,7 @@ from mathutils import Vector
 
 from ...pose import moved
 from ..rig.armature import array_of
-from . import built
-from .view_layers import depsgraph_of
+from . import built, view_layers
 
 STEEPEST = 0.5  # the least vertical part of a normal on which a foot stands
 
@@ -58,7 +57,7 @@ def highest(scene, found, place: complex, top: float, depth: float) -> tuple | N
     """Height of the ground at a place, between `top` and so much below [m], and whose; None where there is none.
     Of the solids `found` in the scene those that physics moves are no ground.
     """
-    graph, grounds = depsgraph_of(scene), []
+    graph, grounds = view_layers.depsgraph_of(scene), []
     for solid in found:
         try:
             body = solid.rigid_body

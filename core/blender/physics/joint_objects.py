@@ -6,9 +6,8 @@ import numpy as np
 from mathutils import Matrix, Quaternion
 
 from ... import quaternion
+from ...anatomy import joints, roles
 from ...anatomy.axes import bind_of
-from ...anatomy.joints import POSTURES, joint_limits, turns_of
-from ...anatomy.roles import HUMAN, body_parents
 from ...errors import RagdollError, listed
 from ...pose import affine
 from ...ragdoll.bodies import overlap
@@ -49,7 +48,7 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
         vertices: for each bone the vertices [k, 3] (world, bind pose) that it dominates, or None [n].
     """
     heads, tails, theirs = _places(pose, vertices)
-    anatomical = joint_limits(anatomy, pose.parents, heads, tails, plan.bones, plan.parents, theirs)
+    anatomical = joints.joint_limits(anatomy, pose.parents, heads, tails, plan.bones, plan.parents, theirs)
     bind = rigid(pose.local)
     for i, bone in enumerate(plan.bones):
         _state_limits(obj.pose.bones[bone], anatomical[i], bind[bone, :3, :3])
@@ -89,11 +88,11 @@ def note_postures(obj, collection, pose, plan, vertices, anatomy) -> None:
     "postures": rotations of the joints [6, m, 4], in their frames, from bind pose; NaN where they say nothing.
     "facing": forward and left along the bones' axes [m, 2, 3]. Both are empty for all but humans.
     """
-    bind = bind_of(anatomy, body_parents(anatomy, pose.parents), *_places(pose, vertices))
-    if bind is None or anatomy.kind != HUMAN:
+    bind = bind_of(anatomy, roles.body_parents(anatomy, pose.parents), *_places(pose, vertices))
+    if bind is None or anatomy.kind != roles.HUMAN:
         return
     turns = quaternion.from_matrix(rigid(pose.local)[:, :3, :3])
-    found = np.array([turns_of(each, bind, turns, plan.bones, plan.parents) for each in POSTURES])
+    found = np.array([joints.turns_of(each, bind, turns, plan.bones, plan.parents) for each in joints.POSTURES])
     for i, bone in enumerate(plan.bones):
         own = obj.pose.bones[bone].active_ragdoll
         frame = quaternion.normalize(np.array(own.joint_rotation, dtype=float))

@@ -13,8 +13,7 @@ from ...ragdoll.drives import joint_motors
 from ...ragdoll.drives.law import Frame, Joints
 from ...ragdoll.joints import limits
 from ..settings import at_frame
-from . import body_objects, built
-from .helpers import helper, join
+from . import body_objects, built, helpers
 
 SAMPLES = 5  # of each swing over its range, for choosing motors
 STRONGEST = 1e12  # [N m] what Blender takes as a motor's largest torque
@@ -41,8 +40,8 @@ def make_motors(obj, scene, collection, pose, plan, animated) -> None:
             own = affine(np.stack([np.eye(3)[x], np.cross(np.eye(3)[z], np.eye(3)[x]), np.eye(3)[z]], axis=1))
             name = f"{obj.name} {pose.names[bone]} Motor"
             shown = {"place": frame @ own, "size": size, "aside": False}
-            empty = helper(name, None, collection, built.MOTOR, pose.names[bone], index, **shown)
-            constraint = join(scene, empty, "MOTOR", parts[i].body, parts[parent].body)
+            empty = helpers.helper(name, None, collection, built.MOTOR, pose.names[bone], index, **shown)
+            constraint = helpers.join(scene, empty, "MOTOR", parts[i].body, parts[parent].body)
             constraint.use_motor_ang, constraint.use_motor_lin = True, False
             constraint.motor_ang_target_velocity = 0.0
             constraint.enabled = False

@@ -7,8 +7,7 @@ from ...ragdoll import diagnosis
 from .. import preferences
 from ..rig.clips import scene_fps
 from ..runtime import STATE
-from . import view_layers
-from .built import is_ours
+from . import built, view_layers
 
 IS_42 = bpy.app.version < (4, 3, 0)  # what only that needs is at the end
 COLLECTIONS = {"collection": "RigidBodyWorld", "constraints": "RigidBodyConstraints"}  # names of those that are made
@@ -315,7 +314,7 @@ def restore(scene) -> None:
     if own.world_created:
         collections = [c for c in (world.collection, world.constraints) if c is not None]
         # A linked copy of the scene has a world with the same collections, in which a ragdoll of its own may be.
-        if all(is_ours(obj) for c in collections for obj in c.objects):
+        if all(built.is_ours(obj) for c in collections for obj in c.objects):
             world.collection = world.constraints = None
             with bpy.context.temp_override(scene=scene):
                 bpy.ops.rigidbody.world_remove()

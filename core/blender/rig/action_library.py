@@ -14,8 +14,7 @@ from ...motion.clip import Clip, contact_markers, make_additive, stack
 from ...motion.look_at.chain import upright_axes
 from ...motion.stack import LocalPose
 from ..runtime import STATE
-from . import action_channels, clips
-from .armature import anatomy_of, array_of
+from . import action_channels, armature, clips
 
 LISTED = 4  # how many bones of another skeleton a note names
 STEP = 0.01  # of the character's size: feet that do not rise as far make no steps
@@ -35,7 +34,7 @@ class Library:
     @cached_property
     def anatomy(self):
         """What the bones are, in Blender's order; recognised when first asked for."""
-        return anatomy_of(self.obj)
+        return armature.anatomy_of(self.obj)
 
     @cached_property
     def facing(self) -> tuple:
@@ -151,7 +150,7 @@ class Library:
             raise RagdollError(f'Clip "{clip.name}" has no pose markers, and its feet are not known')
         names = sorted(feet)
         positions = clip.poses.model(self.rig.skeleton)[0][:, [feet[name] for name in names]]
-        up = array_of(self.obj.matrix_world)[2, :3]
+        up = armature.array_of(self.obj.matrix_world)[2, :3]
         heights = positions @ (up / np.linalg.norm(up))
         if np.ptp(heights, axis=0).min() < STEP * self.rig.size:
             return ()
@@ -161,7 +160,7 @@ class Library:
         """The clip with the object's own motion on its root bones."""
         frames = clip.start_frame + np.arange(clip.frame_count) * (self.fps / clip.fps)
         places = clips.object_matrices(action, owner, frames, slot)
-        places = np.linalg.inv(array_of(self.obj.matrix_world)) @ places
+        places = np.linalg.inv(armature.array_of(self.obj.matrix_world)) @ places
         poses = clip.poses.copy()
         roots = np.flatnonzero(self.rig.skeleton.parents < 0)
         own = [a[:, roots] for a in (poses.positions, poses.rotations, poses.scales)]

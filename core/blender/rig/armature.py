@@ -8,12 +8,10 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
-from ... import quaternion
+from ... import pose, quaternion, skeleton
 from ...anatomy.recognise import recognise
 from ...anatomy.roles import ARM, CREATURE, HELPER, LEG, TRUNK, Anatomy
 from ...errors import RagdollError
-from ...pose import compose_matrices, moved
-from ...skeleton import path_to_root
 
 ENOUGH = 10  # main bones: with so many a human or an animal is recognised for good
 _MAIN = {*TRUNK, *ARM, *LEG}
@@ -81,7 +79,7 @@ def bind_joints(obj: bpy.types.Object) -> tuple[np.ndarray, np.ndarray]:
     ways = np.array([own.bind_location for own in kept], dtype=float).reshape(-1, 3)
     if not (ways.any() or (turns != (1.0, 0.0, 0.0, 0.0)).any()):
         return rest, values_of(bones, "tail_local", 3).astype(float)
-    local = rest @ compose_matrices(ways, quaternion.normalize(turns))
+    local = rest @ pose.compose_matrices(ways, quaternion.normalize(turns))
     for i, parent in enumerate(bone_parents(obj)):
         if parent >= 0:
             local[i] = local[parent] @ np.linalg.solve(rest[parent], local[i])
@@ -129,7 +127,7 @@ class BindPose:
         self.matrices = rigid(matrices)  # [n, 4, 4], in the world
         self.axes = rigid(world)[:3, :3]  # of the armature object in the world
         self.heads = matrices[:, :3, 3].copy()  # [n, 3], in the world
-        self.tails = moved(self.local_tails, world)
+        self.tails = pose.moved(self.local_tails, world)
         assert np.all(self.parents < np.arange(len(bones)))  # everything that walks the tree relies on it
 
 
@@ -279,7 +277,7 @@ def _ik_ends(obj, row: dict) -> list:
 def _sewn_ends(obj, row: dict, parents) -> list:
     """The same as the skin tells it, where the constraints are lost (glTF, FBX): bones of another root on which the
     skin of a limb goes on. Of each such root it is the bone with the most edges across."""
-    roots = [path_to_root(parents, i)[-1] for i in range(len(parents))]
+    roots = [skeleton.path_to_root(parents, i)[-1] for i in range(len(parents))]
     sizes, across = Counter(), Counter()
     for mesh in bpy.data.objects if len(set(roots)) > 1 else ():
         if mesh.type == "MESH" and any(m.type == "ARMATURE" and m.object == obj for m in mesh.modifiers):
@@ -291,7 +289,7 @@ def _sewn_ends(obj, row: dict, parents) -> list:
             across.update((a, b) for a, b in pairs.tolist() + pairs[:, ::-1].tolist() if min(a, b) >= 0)
     main, found = max(sizes, key=sizes.get, default=-1), {}
     for (last, goal), _edges in across.most_common():
-        if roots[last] == main != roots[goal] and len(path_to_root(parents, last)) >= LIMB:
+        if roots[last] == main != roots[goal] and len(skeleton.path_to_root(parents, last)) >= LIMB:
             found.setdefault(roots[goal], (last, goal, True))
     return list(found.values())
 

@@ -14,15 +14,13 @@ from ...errors import RagdollError
 from ...pose import affine, between
 from ...ragdoll import attachment, drives
 from ...ragdoll.attachment import DISTANCE, FIXED, STATED
-from ...ragdoll.drives import servo
-from ...ragdoll.drives.law import Frame, Side
+from ...ragdoll.drives import law, servo
 from ..physics import built, source, world
 from ..physics.helpers import add_spring, helper, limit, make_kinematic, used_again
 from ..rig.armature import array_of, pose_matrices, rigid
 from ..runtime import STATE
 from ..settings import at_frame
 from ..stack import pose_stack, world_reader
-from ..stack.world_reader import WorldReader
 from .shot_run import Effect
 from .write import put, set_springs
 
@@ -148,7 +146,7 @@ def place_of(run, own: Attached, scene, frame: int) -> np.ndarray:
         pose = pose_matrices(now) if found is None else found.pose(scene, frame, record=False)[0]
         return array_of(now.matrix_world), pose
 
-    places = WorldReader(scene, own.character.obj, now, pose_matrices(now), frame, own.memory, True, posed)
+    places = world_reader.WorldReader(scene, own.character.obj, now, pose_matrices(now), frame, own.memory, True, posed)
     place = rigid(places.matrix(own.name, own.item.target, own.target_bone))
     if not np.isfinite(place).all():
         raise RagdollError(f"{own.name}: the place of its target '{own.target.name}' is not a number")
@@ -312,7 +310,7 @@ def _rope(run, own: Attached, scene, body, now, before, length: float, seconds: 
 def _gains(run, own: Attached, scene, max_force: float, seconds: float, substeps: int, body, now) -> list[float]:
     """What `set_springs` takes, of servos of full weight that could carry the whole character."""
     mass, height, arm = own.character.mass, own.character.height, float(run.gyration_radius[own.row])
-    frame = Frame(seconds, substeps, scene.rigidbody_world.solver_iterations)
+    frame = law.Frame(seconds, substeps, scene.rigidbody_world.solver_iterations)
     fall = 0.5 * max(scene.gravity.length, 1e-6) * seconds**2
     error, angle, found = 0.0, 0.0, []  # of the body, from where its constraint holds it
     if own.grip is not None:
@@ -322,7 +320,7 @@ def _gains(run, own: Attached, scene, max_force: float, seconds: float, substeps
             turns = quaternion.from_matrix(np.stack([body[:3, :3], wanted[:3, :3]]))
             angle = float(quaternion.angle_between(turns[0], turns[1]))
     for inertia, *cap in ((mass, max_force, error, fall), (mass * height**2, max_force * arm, angle, fall / arm)):
-        side = Side(np.ones(1), np.array([inertia]), np.array([[inertia]]), tuple(cap), {})
+        side = law.Side(np.ones(1), np.array([inertia]), np.array([[inertia]]), tuple(cap), {})
         found.append([gain.item() for gain in drives.of("VELOCITY").gains(side, frame)])
     (linear, damping), (angular, turning) = found
     return [linear, damping, *[angular] * 3, *[turning] * 3]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import bpy
 import numpy as np
 
-from ... import quaternion
+from ... import pose, quaternion
 from ...anatomy.roles import TAIL
 from ...errors import RagdollError
 from ...motion.biped import ARMS, Biped
@@ -13,7 +13,6 @@ from ...motion.clip import Clip
 from ...motion.get_up import plan
 from ...motion.get_up.keys import Floor, Ranges, Relief, Surface, joint_balls
 from ...motion.stack import LocalPose, Rig
-from ...pose import compose_matrices
 from ..physics import built, ground, world
 from ..rig.armature import anatomy_of, armatures, array_of, bind_joints
 from ..rig.clips import RigRest, animated_bones
@@ -63,8 +62,8 @@ def fitted(action, obj, fps: float) -> Clip:
     if maker == obj:
         return clip
     own, other = (biped(each, place=array_of(each.matrix_world)) for each in (obj, maker))
-    poses = own.adopted(other, *other.placed(compose_matrices(*clip.poses.model(other.rig.skeleton))))
-    bind = compose_matrices(*own.rig.bind.model(own.rig.skeleton))
+    poses = own.adopted(other, *other.placed(pose.compose_matrices(*clip.poses.model(other.rig.skeleton))))
+    bind = pose.compose_matrices(*own.rig.bind.model(own.rig.skeleton))
     local = plan.local_poses(own, *poses, bind, np.zeros(clip.frame_count))
     return Clip(clip.name, own.rig.skeleton.names, clip.fps, local)
 

@@ -18,11 +18,9 @@ from ...ragdoll import hits as core_hits
 from ...ragdoll.drives import springs
 from ..physics import body_objects, built, world
 from ..physics.helpers import add_spring, helper, make_kinematic, used_again
-from ..rig.armature import array_of
-from ..rig.clips import scene_fps
+from ..rig import armature, clips
 from ..runtime import STATE
-from .shot_run import Effect
-from .write import put
+from . import shot_run, write
 
 SAME_POINT = 1e-6  # of the height
 BEARS = 0.5  # least strength that is left of a limb which bears
@@ -148,7 +146,7 @@ def _hitter_of(own: CharacterHits, bone: str, point, kind: int) -> Hitter | None
     return next((hitter for hitter in alike if np.abs(hitter.point - point).max() <= least), None)
 
 
-class Hits(Effect):
+class Hits(shot_run.Effect):
     """The hits and explosions of all characters of a run."""
 
     def __init__(self, run, scene) -> None:
@@ -169,7 +167,7 @@ class Hits(Effect):
                 matrix = bind[hitter.row].copy()
                 matrix[:3, 3] += matrix[:3, :3] @ hitter.point
                 hitter.place = matrix[:3, 3]
-                put(run, hitter.obj, matrix)
+                write.put(run, hitter.obj, matrix)
             # Unused ones as well.
             for other in built.helpers(own.character.obj.active_ragdoll.collection, built.HITTER):
                 if other.rigid_body_constraint is not None:
@@ -230,7 +228,7 @@ class Hits(Effect):
 
 def _rate(scene) -> float:
     """Frames per second of simulation. Times are frame numbers divided by it, so that equal times are bit-identical."""
-    return scene_fps(scene) / max(scene.rigidbody_world.time_scale, 1e-9)
+    return clips.scene_fps(scene) / max(scene.rigidbody_world.time_scale, 1e-9)
 
 
 def _step_character(run, own: CharacterHits, scene, struck) -> np.ndarray:
@@ -304,7 +302,7 @@ def _pushes(run, own: CharacterHits, scene, matrices, begin: float, end: float, 
         now, target = hit, own.targets.get(hit.title)
         try:
             if target is not None:  # where it was in the last frame
-                place = tuple(array_of(target.evaluated_get(run.graph).matrix_world)[:3, 3])
+                place = tuple(armature.array_of(target.evaluated_get(run.graph).matrix_world)[:3, 3])
                 now = replace(hit, **{"target" if isinstance(hit, core_hits.Hit) else "origin": place})
             found += core_hits.pushes(now, bodies, begin, end, rate)
         except (RagdollError, ReferenceError) as error:
@@ -331,7 +329,7 @@ def _drive(run, hitter: Hitter, impulse, seconds: float, substeps: int, height: 
         hitter.place, hitter.acting = point, False
     else:
         return
-    put(run, hitter.obj, affine(np.eye(3), hitter.place))
+    write.put(run, hitter.obj, affine(np.eye(3), hitter.place))
 
 
 # ---- hitters --------------------------------------------------------------------------------------------------------

@@ -11,21 +11,16 @@ from ...ragdoll import drives
 from ...ragdoll.drives import servo
 from ...ragdoll.drives.law import merged
 from ..physics import body_objects, built, collision, motors, source, view_layers, world
-from ..rig.armature import array_of
-from ..rig.clips import scene_fps
+from ..rig import armature, clips
 from ..runtime import STATE
 from ..settings import at_frame
 from ..stack import pose_stack
-from . import shot_run, write
-from .attachments import Attachments
-from .hits import Hits
+from . import attachments, hits, recovery, shot_run, tone, write
 from .kinematic import KinematicBlend, LimitRescue
-from .recovery import Recoveries
 from .shot_run import Run
-from .tone import Tone
 
 # In the order in which they act; where one leads bodies, a later one has the last word.
-EFFECTS = (Hits, Attachments, LimitRescue, KinematicBlend, Recoveries, Tone)
+EFFECTS = (hits.Hits, attachments.Attachments, LimitRescue, KinematicBlend, recovery.Recoveries, tone.Tone)
 
 
 def start(scene) -> Run:
@@ -152,7 +147,7 @@ def step(run: Run, scene) -> None:
     if run.any_kinematic:
         places = run.wanted
         for placed in run.calls["placed"]:
-            places = placed(run, before, places, seconds, 1.0 / scene_fps(scene))
+            places = placed(run, before, places, seconds, 1.0 / clips.scene_fps(scene))
         write.place(run, "bodies", places, run.kinematic)
     write.write_gains(run, scene, substeps, seconds)
     if run.joint_drives is not None:
@@ -207,7 +202,7 @@ def _posed(run: Run, scene, frame: int | None, record: bool) -> np.ndarray:
             pose = pose[character.bones]
             if record:
                 pose_stack.write_target(character.obj, basis)
-        place = array_of(pose_of.matrix_world)
+        place = armature.array_of(pose_of.matrix_world)
         if frame is not None:
             shot_run.check_size(character, place, frame, record and frame > run.first)
         np.matmul(pose.transpose(0, 2, 1).reshape(-1, 4), place.T, out=columns[character.rows].reshape(-1, 4))

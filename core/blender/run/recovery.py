@@ -16,22 +16,18 @@ from ... import pose as pose_space
 from ... import quaternion
 from ...anatomy.roles import CHEST, HEAD, LEFT, NECK, PELVIS, QUADRUPED, RIGHT, SPINE, THIGH, TRUNK, UPPER_ARM
 from ...errors import RagdollError
-from ...motion import getting_up
+from ...motion import getting_up, stack
 from ...motion.get_up.course import SETTLED
 from ...motion.get_up.plan import SHORTEST, Manner, Moved, NoRoom
-from ...motion.stack import LocalPose
 from ...ragdoll.recovery import states, tone
 from ...ragdoll.recovery.transitions import Landmarks, Reroot, smooth_step
 from ..physics import ground, world
-from ..rig.armature import anatomy_of, array_of, pose_matrices
-from ..rig.clips import scene_fps
+from ..rig import armature, clips
 from ..runtime import STATE
 from ..settings import effects as effect_settings
 from ..stack.entries import balance
 from ..stack.entries import recovery as recovery_entry
-from . import get_up
-from .records import Record
-from .shot_run import Effect
+from . import get_up, records, shot_run
 
 CARRIED = 0.9  # weight of one who gets up by a plan: it begins as he lies, and gives way where the floor does
 DRAGGED = 0.6  # before that, while limbs are drawn in, which get caught on each other and come loose
@@ -85,7 +81,7 @@ class Recovery:
         self.events, notes = effect_settings.events_of(group, first, last)
         self.read(group)
         self.state = states.start(self.settings, self.events, first)
-        self.record = Record({first: self.state.values()})
+        self.record = records.Record({first: self.state.values()})
         for note in notes:
             STATE.warn(character.name, f"'{character.name}': {note}")
 
@@ -93,7 +89,7 @@ class Recovery:
     def landmarks(self) -> Landmarks:
         """Where its parts lie, as rows in level order; found when it first gets up."""
         character, obj = self.character, self.character.obj
-        anatomy, levels, found = anatomy_of(obj), character.motion.rig.skeleton.from_level, {}
+        anatomy, levels, found = armature.anatomy_of(obj), character.motion.rig.skeleton.from_level, {}
         for row, (role, side) in enumerate(zip(anatomy.roles, anatomy.sides, strict=True)):
             found.setdefault((role, side if role in (THIGH, UPPER_ARM) else ""), []).append(int(levels[row]))
         pelvis = found.get((PELVIS, ""), [int(levels[character.bones[self._pelvis_body]])])[0]
@@ -135,7 +131,7 @@ class Recovery:
         """Note the pose that the character shows after the frame, if a passage may begin from it."""
         if self.character.motion is None or self.state.phase not in (states.LIMP, states.SETTLING):
             return
-        matrices = pose_matrices(self.character.obj.evaluated_get(graph))
+        matrices = armature.pose_matrices(self.character.obj.evaluated_get(graph))
         self._shown[frame] = matrices[self.character.motion.rig.skeleton.to_level]
 
     def step(self, run, scene, frame: int, speeds: np.ndarray, seconds: float, movers: list) -> None:
@@ -351,7 +347,7 @@ class Recovery:
         self._go_on(frame, scene, poses, "", move)
 
     def _go_on(self, frame: int, scene, shown: list, action: str, move=None, least: float = 0.0) -> None:
-        rig, fps, places = self.character.motion.rig, scene_fps(scene), self.worlds.pair(frame)
+        rig, fps, places = self.character.motion.rig, clips.scene_fps(scene), self.worlds.pair(frame)
         if action:
             try:
                 clip = self._clip(action, fps)
@@ -364,7 +360,7 @@ class Recovery:
             now, coming = clip.at(0.0), clip.at(1.0 / fps)
             back = quaternion.multiply(now.rotations, quaternion.conjugate(coming.rotations))
             back = quaternion.multiply(back, now.rotations)
-            poses = [now, LocalPose(2.0 * now.positions - coming.positions, back, now.scales)]
+            poses = [now, stack.LocalPose(2.0 * now.positions - coming.positions, back, now.scales)]
             places[1] = places[0]
         else:
             poses = self.played.pair(frame)
@@ -422,7 +418,7 @@ class Mover:
 
 
 # ---- the run --------------------------------------------------------------------------------------------------------
-class Recoveries(Effect):
+class Recoveries(shot_run.Effect):
     """The recoveries of a run's characters, by their names."""
 
     def __init__(self, run, scene) -> None:
@@ -464,7 +460,7 @@ class Recoveries(Effect):
                 continue
             if body is None or (body.type == "PASSIVE" and not body.kinematic):
                 continue
-            places[:] = [*places[-2:], array_of(own.matrix_world)]
+            places[:] = [*places[-2:], armature.array_of(own.matrix_world)]
             corners = np.array(own.bound_box)
             middle = np.append(corners.mean(axis=0), 1.0)
             ways = np.linalg.norm(np.diff([place @ middle for place in places], axis=0), axis=1)

@@ -5,17 +5,14 @@ from functools import cache
 
 import numpy as np
 
-from ... import quaternion
+from ... import pose, quaternion
 from ...anatomy.joints import chains_of
 from ...anatomy.roles import ARM, CHEST, FOOT, FOREARM, PELVIS, SHANK, SPINE, THIGH, UPPER_ARM
-from ...pose import moved
 from ...ragdoll.joints import limits
-from ...ragdoll.recovery import states, tone
-from ...ragdoll.recovery.transitions import smooth_step
+from ...ragdoll.recovery import states, tone, transitions
 from ..physics import built, ground, joint_objects, motors, world
 from ..runtime import STATE
-from .get_up import busy_bones
-from .shot_run import Effect
+from . import get_up, shot_run
 
 FAR = 5.0  # heights of a character: what is further below does not count
 BENDS = 256  # of an elbow, of which that is taken which brings the hand nearest
@@ -92,8 +89,8 @@ class Falling:
             self.hit = self.hand = None
             return None
         (hit, point), bodies, still = wound, run.body[character.rows], (run.limp | run.kinematic)[character.rows]
-        busy = busy_bones(run, character).union(character.bone_names[i] for i in np.flatnonzero(still))
-        place = moved(point, bodies[character.bone_names.index(hit.bone)])
+        busy = get_up.busy_bones(run, character).union(character.bone_names[i] for i in np.flatnonzero(still))
+        place = pose.moved(point, bodies[character.bone_names.index(hit.bone)])
         ways = {hand: hand.way(place, bodies) for hand in self.hands if not hand.bones & busy}
         turns = run.joint_drives.relative(run.body)[self.of]
         if hit != self.hit or (self.hand and self.hand not in ways):
@@ -106,7 +103,7 @@ class Falling:
             return None
         off = math.hypot(*(way - self.hand.palms(*turns[self.hand.joints]))) / self.hand.length
         # Who lies does not go on holding a hand in the air that has not come there.
-        return self.hand, way, max(self.fall.strength, float(smooth_step((LETS_GO[1] - off) / LETS_GO[0])))
+        return self.hand, way, max(self.fall.strength, float(transitions.smooth_step((LETS_GO[1] - off) / LETS_GO[0])))
 
     def step(self, run, solids, gravity: tuple, reflexes: bool, seconds: float) -> None:
         """After a frame is shown: the fall until the next one. solids: gives those of `ground.bounded`."""
@@ -139,7 +136,7 @@ class Falling:
         return [forward.tolist(), (left / max(math.hypot(*left), 1e-9)).tolist()]
 
 
-class Tone(Effect):
+class Tone(shot_run.Effect):
     """The muscle tone of a run's characters while they are limp; recovery comes before it.
 
     The joints of all of them are led together: what costs is the number of calls, not that of joints.

@@ -9,8 +9,7 @@ driven, all others are copied to its source too, and everybody reads the evaluat
 from collections.abc import Iterator
 
 from ..physics import source
-from ..rig import action_channels
-from ..rig.armature import values_of
+from ..rig import action_channels, armature
 from ..runtime import STATE
 from .declare import ACTS, SETTING, declarations, names
 
@@ -49,7 +48,7 @@ def stamp(obj) -> tuple:
     """Changes when a character gets other bones, entries, animated settings or another source; cheap at every frame."""
     data, copy, bones = obj.animation_data, obj.active_ragdoll.source, obj.data.bones
     made = copy.name if copy is not None else "", *lengths(obj, group=ACTS)
-    made = *made, *bones.keys(), values_of(bones, "matrix_local", 4, 4).tobytes()
+    made = *made, *bones.keys(), armature.values_of(bones, "matrix_local", 4, 4).tobytes()
     if data is None:
         return made
     playing = data.action.name if data.action is not None else "", len(action_channels.fcurves_of(data.action, obj))

@@ -5,8 +5,7 @@ import math
 import bpy
 
 from ...anatomy.roles import GENERIC, ROLES, Anatomy
-from ...ragdoll.bodies.convex import MOST_POINTS
-from ...ragdoll.bodies.fitting import MOST_PARTS
+from ...ragdoll.bodies import convex, fitting
 from .. import runtime
 from .declare import READ, REBUILD, RECORD, angles, by_user, choice, flag, number, share, text, vector, wholes
 
@@ -63,7 +62,7 @@ class ActiveRagdollBone(DriveFactors, bpy.types.PropertyGroup):
     body_points: text(None, "Corners of a convex hull, or of a compound's one after the other, in the body's frame and "
         "the armature's units, as JSON", group="size", needs=REBUILD, update=None, own_units=True)
     body_pieces: wholes(None, "How many of the corners each piece of a compound has; all 0 for other shapes",
-        size=MOST_PARTS, min=0, max=MOST_POINTS, group="size", needs=REBUILD, update=None)
+        size=fitting.MOST_PARTS, min=0, max=convex.MOST_POINTS, group="size", needs=REBUILD, update=None)
 
     # The pose that takes the rest pose's place as bind pose, see `rig.armature.bind_joints`.
     bind_rotation: vector(None, "Rotation of the bone in the bind pose from its rest pose", (1.0, 0.0, 0.0, 0.0),

@@ -8,7 +8,6 @@ import bpy
 from ...errors import RagdollError
 from ...motion import getting_up
 from ...ragdoll import hits as core_hits
-from ...ragdoll.hits import Loosening
 from ...ragdoll.recovery import states
 from .. import runtime
 from ..physics import built, world
@@ -64,7 +63,7 @@ _METHODS = (
     ("INERTIALIZED", "Inertialised", "The difference dies away, beginning with its own velocity"),
     ("CROSS_FADED", "Cross-Faded", "The limp pose is faded out"),
 )
-_LOOSENING, _RECOVERY = Loosening(), states.Settings
+_LOOSENING, _RECOVERY = core_hits.Loosening(), states.Settings
 TONES = (
     ("RAG", "Rag", "Without muscles"),
     ("UNCONSCIOUS", "Unconscious", "Muscles that hold hardly anything"),

@@ -7,8 +7,7 @@ from .. import runtime
 from ..physics import built, helpers, source
 from ..run import records
 from ..stack import entries
-from . import declare, effects
-from .bone import ActiveRagdollBone, DriveFactors
+from . import bone, declare, effects
 from .declare import READ, REBUILD, choice, flag, items, number, record, settings, share, text, whole
 
 MASS_MODELS = (
@@ -182,12 +181,12 @@ def take_registries() -> None:
     own |= {parameter.setting: of(parameter, parameter.default) for parameter in drives.parameters()}
     factors = (parameter.factor for parameter in drives.parameters())
     declare.declare_in(Drive, own)
-    declare.declare_in(DriveFactors, {factor.setting: of(factor, 1.0, group="weights") for factor in factors})
+    declare.declare_in(bone.DriveFactors, {factor.setting: of(factor, 1.0, group="weights") for factor in factors})
 
 
 OWNERS = {
     bpy.types.Object: ActiveRagdollObject,
-    bpy.types.PoseBone: ActiveRagdollBone,
+    bpy.types.PoseBone: bone.ActiveRagdollBone,
     bpy.types.Scene: ActiveRagdollScene,
     bpy.types.Collection: ActiveRagdollCollection,
 }

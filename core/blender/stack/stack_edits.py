@@ -7,16 +7,14 @@ import numpy as np
 from ... import keyframes
 from ...errors import RagdollError
 from ...motion.look_at.chain import from_roles
-from ..physics import build, built, source
-from ..physics.helpers import copy_locally
+from ..physics import build, built, helpers, source
 from ..physics.remove import drop_source_scenes, remove_collections
 from ..rig import action_channels, armature
 from ..rig.armature import anatomy_of, check_armature, refuse_baked
 from ..runtime import STATE, settings_changed
 from ..settings import lists
 from ..settings.bone import store_roles
-from . import entries
-from .blend_spaces import axes_of, axis_of
+from . import blend_spaces, entries
 from .entries.look_at import rig_of, write_axes
 
 
@@ -42,7 +40,7 @@ def ensure(obj, scene) -> None:
             for constraint in list(bone.constraints):
                 bone.constraints.remove(constraint)
         collection.active_ragdoll.owner = obj.name
-        copy_locally(obj, obj.pose.bones.keys(), target, source.TARGET_NAME)
+        helpers.copy_locally(obj, obj.pose.bones.keys(), target, source.TARGET_NAME)
     if not settings.is_ragdoll:
         source.refresh(obj)
         return
@@ -252,8 +250,8 @@ def add_blend_space(obj, kind: str):
 
 def add_sample(space, action, slot: str = ""):
     """A sample of an action at the point set, on the axes' divisions where near. Raises RagdollError: a wrong axis."""
-    at = [(axis, axis.preview if space.show_preview else axis.value) for axis in axes_of(space)]
-    places = [axis_of(axis).snapped(min(max(value, axis.minimum), axis.maximum)) for axis, value in at]
+    at = [(axis, axis.preview if space.show_preview else axis.value) for axis in blend_spaces.axes_of(space)]
+    places = [blend_spaces.axis_of(axis).snapped(min(max(value, axis.minimum), axis.maximum)) for axis, value in at]
     free = _free_place(space, places)
     sample = lists.add_item(space, "samples")
     sample.x, sample.y = free[0], free[1] if len(free) > 1 else 0.0
@@ -264,7 +262,7 @@ def add_sample(space, action, slot: str = ""):
 def _free_place(space, wanted: list) -> list:
     """The place itself, or the nearest division of the axes without a sample."""
     taken = {(round(s.x, 6), round(s.y, 6))[: len(wanted)] for s in space.samples}
-    axes = axes_of(space)
+    axes = blend_spaces.axes_of(space)
     lines = [np.linspace(axis.minimum, axis.maximum, axis.grid + 1) for axis in axes]
     crossings = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, len(wanted))
     lengths = np.array([axis.maximum - axis.minimum for axis in axes])

@@ -14,9 +14,8 @@ from ...ragdoll.bodies.fitting import joined
 from ...ragdoll.diagnosis import Finding, Situation
 from .. import runtime
 from ..physics import body_objects, build, built, joint_objects, source, view_layers, world
-from ..rig import action_channels
+from ..rig import action_channels, skinning
 from ..rig.armature import BindPose, anatomy_of, check_ragdoll, check_scale, is_evenly_scaled, prop_bones, rigid
-from ..rig.skinning import read_skin
 from ..run import shot_run
 
 
@@ -167,7 +166,7 @@ def _outside(obj, parts, pieces) -> list[int]:
     to_world = np.array(obj.matrix_world, dtype=float)
     pose = BindPose(obj, to_world)
     rows = [pose.row.get(part.bone, -1) for part in parts]
-    skin = read_skin(obj, pose, to_world, prop_bones(obj, anatomy_of(obj))) if min(rows) >= 0 else None
+    skin = skinning.read_skin(obj, pose, to_world, prop_bones(obj, anatomy_of(obj))) if min(rows) >= 0 else None
     if skin is None:
         return []
     owner = np.full(len(pose.names), -1)

@@ -19,9 +19,8 @@ from .. import preferences
 from ..physics import body_objects
 from ..rig.armature import BindPose, anatomy_of, check_armature, refuse_baked, rigid
 from ..runtime import STATE, settings_changed
-from ..settings import at_frame, declare
+from ..settings import at_frame, declare, object
 from ..settings.bone import ActiveRagdollBone
-from ..settings.object import ActiveRagdollObject
 
 FOLDER = Path(__file__).resolve().parents[3] / "presets"
 PRESETS = (
@@ -59,7 +58,7 @@ class Applied:
 # ---- the settings there are -----------------------------------------------------------------------------------------
 def schema() -> Schema:
     """The settings of characters and bones, as the property groups declare them."""
-    return Schema(_fields(ActiveRagdollObject), _fields(ActiveRagdollBone), FORMER)
+    return Schema(_fields(object.ActiveRagdollObject), _fields(ActiveRagdollBone), FORMER)
 
 
 def _fields(group: type) -> dict:

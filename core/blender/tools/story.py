@@ -11,13 +11,11 @@ from ...errors import RagdollError
 from ...ragdoll.bodies.fitting import BOX, Shape
 from ...ragdoll.recovery import states
 from ..physics import body_objects, build, built, world
-from ..rig import action_channels
-from ..rig.armature import values_of
+from ..rig import action_channels, armature
 from ..runtime import STATE
 from ..settings import effects, lists
 from ..stack import stack_edits
-from . import health, viewport
-from .bone_tools import WEIGHTS
+from . import bone_tools, health, viewport
 
 STANDARD = 20.0  # [N s] of a blow that is seen, on a man of 70 kg
 BLAST = 10.0  # [N s] on each of his bodies at the origin of an explosion
@@ -117,7 +115,7 @@ def follow(obj, scene, owners) -> None:
 def _weights(obj, owners):
     """Of each weight of some owners: who has it, its name, its path from the character."""
     for owner in owners:
-        for name in WEIGHTS:
+        for name in bone_tools.WEIGHTS:
             path = f"active_ragdoll.{name}"
             yield owner, name, path if owner == obj else action_channels.bone_path(owner.name, path)
 
@@ -143,7 +141,7 @@ def add_floor(obj, scene):
         raise RagdollError(f"A body of '{obj.name}' is gone: build the ragdoll anew")
     settings, low = obj.active_ragdoll, np.inf
     for part, place in zip(settings.parts, places, strict=True):
-        low = min(low, (values_of(part.body.data.vertices, "co", 3) @ place[2, :3]).min() + place[2, 3])
+        low = min(low, (armature.values_of(part.body.data.vertices, "co", 3) @ place[2, :3]).min() + place[2, 3])
     half = settings.height * np.array((FLOOR, FLOOR, 0.5))
     mesh = body_objects.make_mesh("Floor", Shape(BOX, np.zeros(3), np.eye(3), half))
     floor = bpy.data.objects.new("Floor", mesh)  # its origin is its middle, as that of its collision shape

@@ -11,16 +11,14 @@ from dataclasses import InitVar, dataclass, field
 
 import numpy as np
 
-from ... import quaternion
+from ... import quaternion, skeleton
 from ...anatomy import roles
 from ...anatomy.axes import character_axes, many_legged, unit
 from ...anatomy.roles import Anatomy, of_role
 from ...errors import RagdollError
-from ...skeleton import path_to_root
+from .. import blend_space, limbs
 from .. import components as c
-from ..blend_space import lagged
 from ..components import ModelView, transformed, write_rotations
-from ..limbs import LONGEST
 from ..stack import Inputs, LocalPose, Rig, vector_of, vector_to_model, weight_of
 from .solver import AIMED, Aim, Entry, facing
 
@@ -128,7 +126,7 @@ class LookAt:
                     inverse = quaternion.conjugate(followed)
                     vectors = (quaternion.multiply(inverse, q) for q in (state.smoothed, state.followed))
                     now, before = map(quaternion.to_rotation_vector, vectors)
-                    offset = lagged(now, before, 0.0, 1.0 / self.blend_speed, seconds - state.seconds)
+                    offset = blend_space.lagged(now, before, 0.0, 1.0 / self.blend_speed, seconds - state.seconds)
                     smoothed = quaternion.multiply(followed, quaternion.from_rotation_vector(offset))
                     smoothed = quaternion.normalize(smoothed)
                 result.rotations[turned] = smoothed
@@ -326,7 +324,7 @@ def from_roles(rig: Rig, anatomy: Anatomy) -> LookAtSetup:
     head = int(level[heads[0]])
     eye, head_limit, neck_limit, trunk_limits = LIMITS[anatomy.kind]
     eyes = _eyes(rig, anatomy, head)
-    above = path_to_root(rig.parents, head)[1:]
+    above = skeleton.path_to_root(rig.parents, head)[1:]
     necks = [bone for bone in above if role.get(bone) == roles.NECK]
     trunk = [bone for bone in above if role.get(bone) in (roles.SPINE, roles.CHEST)]
     trunk = trunk if len(trunk) <= 3 else [trunk[0], trunk[len(trunk) // 2], trunk[-1]]
@@ -366,7 +364,7 @@ def _legs(rig: Rig, anatomy: Anatomy, role: dict, entries: list, notes: list) ->
                 if not count and instead is not None:
                     other, count = _leg(rig, anatomy, role, side, number, *instead)
                     foot = other if count or foot < 0 else foot
-                above = path_to_root(rig.parents, foot)[1:]
+                above = skeleton.path_to_root(rig.parents, foot)[1:]
                 # A foot that hangs on a control is one by itself where a bone that looks carries it along.
                 if not count and turned & {*above} and parts[0] not in map(role.get, above):
                     count = 1
@@ -389,9 +387,9 @@ def _leg(rig: Rig, anatomy: Anatomy, role: dict, side: str, number: int, top: st
         toes = [int(level[i]) for i in of_role(anatomy, toe, side)]
         toes = [bone for bone in toes if role.get(rig.parents[bone]) == end and rig.is_ancestor(foot, bone)]
         foot = toes[0] if len(toes) == 1 else foot
-    chain = path_to_root(rig.parents, foot)
+    chain = skeleton.path_to_root(rig.parents, foot)
     count = 1 + max((i for i, bone in enumerate(chain) if role.get(bone) == top), default=-1)
-    return foot, count if (2 < count <= LONGEST and rig.parents[chain[count - 1]] >= 0) else 0
+    return foot, count if (2 < count <= limbs.LONGEST and rig.parents[chain[count - 1]] >= 0) else 0
 
 
 def upright_axes(rig: Rig, anatomy: Anatomy) -> tuple:

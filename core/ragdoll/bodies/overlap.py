@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ... import quaternion
+from ... import quaternion, skeleton
 from ...errors import RagdollError
-from ...skeleton import path_to_root
 from . import convex
 from .fitting import BOX, CAPSULE, SPHERE, Shape, from_hull, joined
 
@@ -450,6 +449,6 @@ def groups(parents) -> np.ndarray:
     """
     count = len(parents)
     result = np.empty(count, dtype=int)
-    order = sorted(range(count), key=lambda body: path_to_root(parents, body)[::-1])
+    order = sorted(range(count), key=lambda body: skeleton.path_to_root(parents, body)[::-1])
     result[order] = np.arange(count) * GROUPS // max(count, 1)
     return result

@@ -2,11 +2,10 @@
 
 import numpy as np
 
+from . import servo, springs
 from .law import Law
-from .servo import Velocity
-from .springs import Spring
 
-LAWS: list[Law] = [Velocity(), Spring()]
+LAWS: list[Law] = [servo.Velocity(), springs.Spring()]
 
 
 def place_of(identifier: str) -> int:

@@ -17,9 +17,8 @@ import math
 
 import numpy as np
 
-from ... import quaternion
+from ... import quaternion, skeleton
 from ...pose import affine
-from ...skeleton import descends
 from .law import Frame, Joints, Law, Side
 
 FLOAT_STEP = 2.0**-24  # spacing of single precision below 1: see `motor`
@@ -222,7 +221,7 @@ def carried_inertia(masses, centers, joints, parents, own):
     [m, 3] [m], parents [m] (-1 at roots), and each body's own mean inertia about its centre [m].
     """
     arms = centers - joints[:, None]
-    return np.einsum("ji,ji->j", descends(parents), own + masses * np.einsum("jik,jik->ji", arms, arms))
+    return np.einsum("ji,ji->j", skeleton.descends(parents), own + masses * np.einsum("jik,jik->ji", arms, arms))
 
 
 def capped(stiffness, largest, error, least):

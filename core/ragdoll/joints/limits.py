@@ -27,8 +27,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ... import quaternion
-from ...pose import affine
+from ... import pose, quaternion
 
 _THIN = 1e-6  # [rad]: half axes of a cone are no less
 # Rotations of Empties with Z along the bone and X along the joint's X or Z.
@@ -76,7 +75,7 @@ def frames_in_bodies(binds, offsets, rotations, parents) -> tuple[np.ndarray, np
     `binds` are the bodies in bind pose [m, 4, 4]; `offsets` lead from the bones' frames to the bodies' [m, 4, 4],
     `rotations` to the joints' [m, 4] (w, x, y, z). `parents` are the bodies', -1 at roots [m].
     """
-    child_frames = np.linalg.inv(offsets) @ affine(quaternion.to_matrix(quaternion.normalize(rotations)))
+    child_frames = np.linalg.inv(offsets) @ pose.affine(quaternion.to_matrix(quaternion.normalize(rotations)))
     return child_frames, np.linalg.inv(binds[parents]) @ binds @ child_frames
 
 

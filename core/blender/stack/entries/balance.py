@@ -8,10 +8,7 @@ import numpy as np
 from .... import pose as pose_space
 from ....anatomy.roles import CHEST, HEAD, LEFT, NECK, PELVIS, QUADRUPED, RIGHT, SPINE, TOE, UPPER_ARM, of_role
 from ....errors import RagdollError
-from ....motion import balance, gait
-from ....motion.balanced_pose import Figure
-from ....motion.clip import between
-from ....motion.limbs import LegStabilizer
+from ....motion import balance, balanced_pose, clip, gait, limbs
 from ....motion.stack import Inputs, LocalPose, MatrixPose, Rig, Step
 from ....ragdoll.recovery.states import LIMP, RECOVERING, SETTLING
 from ...physics import ground, source, world
@@ -19,8 +16,7 @@ from ...rig.armature import anatomy_of, armatures, array_of, pose_matrices
 from ...run.records import kept_of, push_at
 from ...runtime import STATE
 from ...settings.declare import STACK, STACK_VALUE, choice, flag, settings, share, whole
-from . import Kind
-from .leg_stabilizers import legs_of
+from . import Kind, leg_stabilizers
 
 NAME = "Balance"
 CHUNK = 12  # frames that are looked ahead at a time
@@ -49,10 +45,10 @@ class ActiveRagdollBalance(bpy.types.PropertyGroup):
 # fmt: on
 
 
-def figure_of(obj, rig: Rig) -> Figure:
+def figure_of(obj, rig: Rig) -> balanced_pose.Figure:
     """The bones that balance moves. Raises RagdollError, naming the character, where it has not just two legs."""
     anatomy = anatomy_of(obj)
-    feet = legs_of(obj)
+    feet = leg_stabilizers.legs_of(obj)
     side = dict(zip(obj.data.bones.keys(), anatomy.sides, strict=True))
     pair = [[name for name in feet if side[name] == which] for which in (LEFT, RIGHT)]
     if anatomy.kind == QUADRUPED or [len(names) for names in pair] != [1, 1]:
@@ -60,7 +56,7 @@ def figure_of(obj, rig: Rig) -> Figure:
             f"{NAME}: '{obj.name}' needs a left and a right leg, thigh to foot; "
             f"found {', '.join(feet) or 'none'}: choose the bones' roles"
         )
-    legs = tuple(LegStabilizer(rig, rig.bone(NAME, name), feet[name], NAME) for (name,) in pair)
+    legs = tuple(limbs.LegStabilizer(rig, rig.bone(NAME, name), feet[name], NAME) for (name,) in pair)
     level = rig.skeleton.from_level
     spine = [*of_role(anatomy, SPINE), *of_role(anatomy, CHEST)]
     parts = (of_role(anatomy, PELVIS)[:1], PELVIS_LEAN), (spine, 1.0 - PELVIS_LEAN)
@@ -69,7 +65,7 @@ def figure_of(obj, rig: Rig) -> Figure:
     arms, toes = ([of_role(anatomy, role, own)[:1] for own in (LEFT, RIGHT)] for role in (UPPER_ARM, TOE))
     tops = [(int(level[row]), sign) for rows, sign in zip(arms, (1, -1), strict=True) for row in rows]
     arms = tuple((arm, end, sign) for arm, sign in tops for end in list(rig.skeleton.children(arm))[:1])
-    return Figure(rig, legs, trunk, arms, tuple(int(level[toe[0]]) if toe else None for toe in toes))
+    return balanced_pose.Figure(rig, legs, trunk, arms, tuple(int(level[toe[0]]) if toe else None for toe in toes))
 
 
 class Balance(Step):
@@ -172,7 +168,7 @@ class Balance(Step):
         first = math.floor(reader.frame + ahead)
         share = reader.frame + ahead - first
         own, a, b = (self._local(reader, frame) for frame in (reader.frame, first, first + 1))
-        coming = between(a, b, np.array(share))
+        coming = clip.between(a, b, np.array(share))
         here, *places = (_animation(self.obj, reader, frame)[0] for frame in (reader.frame, first, first + 1))
         if plays and all(np.array_equal(here, place) for place in places):
             return coming

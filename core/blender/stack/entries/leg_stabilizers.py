@@ -11,8 +11,7 @@ from ...interface import props, rows
 from ...rig.armature import anatomy_of
 from ...runtime import STATE
 from ...settings.declare import STACK, STACK_VALUE, flag, number, share, text, whole
-from . import ItemStep, ListKind
-from .look_at import rig_of
+from . import ItemStep, ListKind, look_at
 
 _LIMP = 0.1  # weight of a leg's bodies below which it counts as limp, the less the more so
 
@@ -138,7 +137,7 @@ def _beside(rig: Rig, step: Leg, made: list) -> Leg:
 def legs_of(obj) -> dict[str, int]:
     """Number of bones of each recognised leg by its foot."""
     try:
-        rig = rig_of(obj)
+        rig = look_at.rig_of(obj)
         found = from_roles(rig, anatomy_of(obj))
     except RagdollError:
         return {}

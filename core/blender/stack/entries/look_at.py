@@ -9,13 +9,11 @@ from ....motion.look_at.chain import LinkedBone, LookAt, LookAtEntry, WeightEven
 from ....motion.stack import Inputs, Rig, point_to_model
 from ...interface import object_fields, props, rows
 from ...rig import armature, clips
-from ...rig.armature import anatomy_of
 from ...runtime import STATE
 from ...settings import declare, lists
 from ...settings.declare import STACK, STACK_VALUE, block, choice, flag, items, number, share, text, vector
 from .. import world_reader
-from . import ItemList, ItemStep, ListKind
-from .bone_transforms import feet_held
+from . import ItemList, ItemStep, ListKind, bone_transforms
 
 LIMITS_FROM = (
     ("BIND", "Bind Pose", "Between the bone's forward now and where it points in bind pose"),
@@ -37,7 +35,7 @@ def rig_of(obj) -> Rig:
     armature without bones.
     """
     rest = clips.RigRest(obj, armature.bind_joints(obj)[0])
-    return Rig(rest.skeleton, rest.bind, lambda: anatomy_of(obj).roles)
+    return Rig(rest.skeleton, rest.bind, lambda: armature.anatomy_of(obj).roles)
 
 
 def find_axes(obj, entries) -> None:
@@ -48,7 +46,7 @@ def find_axes(obj, entries) -> None:
     with STATE.writing():
         try:
             rig = rig_of(obj)
-            forward, _up = upright_axes(rig, anatomy_of(obj))
+            forward, _up = upright_axes(rig, armature.anatomy_of(obj))
             for entry in entries:
                 write_axes(entry, *forward_axes(rig, rig.index[entry.bone], forward))
         except RagdollError as error:
@@ -125,7 +123,7 @@ class ActiveRagdollLookAt(bpy.types.PropertyGroup):
     comfort: share("Comfort", "Share of all limits that is used up before any bone goes to its own", needs=STACK)
     behind_margin: number("Margin Behind", "Half the width of the zone straight behind in which the side is kept",
         math.radians(15.0), subtype="ANGLE", min=0.0, max=math.pi / 2.0, needs=STACK)
-    marks_reference: feet_held()
+    marks_reference: bone_transforms.feet_held()
     entries: items(ActiveRagdollLookAtEntry, "active_entry", needs=STACK)
     events: items(ActiveRagdollWeightEvent)
 
