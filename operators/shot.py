@@ -337,7 +337,7 @@ class ACTIVE_RAGDOLL_OT_find_controls(Operator, bpy.types.Operator, requires=MOV
 
     def act(self, context, obj):
         rows = bake.find_controls(obj, interface.scene_of(obj, context), self.to, self.limbs)
-        STATE.controls[obj.name] = {(len(obj.active_ragdoll.parts), self.to, self.limbs): rows}
+        STATE.controls[bake.searched(obj, self.to, self.limbs)] = rows
 
 
 class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, bpy.types.Operator, verb="Exporting", requires=COPIED):
@@ -349,10 +349,15 @@ class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, bpy.types.Operator, verb="Ex
     filepath: text("File", "Path of the file", subtype="FILE_PATH", options={"SKIP_SAVE"})
 
     def invoke(self, context, event):
-        """A file's name is asked for first."""
+        """A file's name is asked for first, if this Blender can write such files."""
         if self.to == "SCENE" or self.filepath:
             return super().invoke(context, event)
-        self.filepath = str(Path(bpy.data.filepath or "untitled").with_name(self.subject(context).name + self.to))
+        path = Path(bpy.data.filepath or "untitled").with_name(self.subject(context).name + self.to)
+        try:
+            plain.exporter(path)
+        except RagdollError as error:
+            return self.cancelled(error)
+        self.filepath = str(path)
         context.window_manager.fileselect_add(self)
         return {"RUNNING_MODAL"}
 

@@ -137,7 +137,7 @@ class ACTIVE_RAGDOLL_PT_bake_report(Part, bpy.types.Panel, label="Report", paren
             press(column, "find_controls", {"to": chosen.to, "limbs": chosen.limbs}, icon="VIEWZOOM")
         elif settings.baked_action is not None:
             column.label(text=settings.baked_action.name, icon="ACTION")
-        found = STATE.controls.get(obj.name, {}).get((len(settings.parts), chosen.to, chosen.limbs), ())
+        found = STATE.controls.get(bake.searched(obj, chosen.to, chosen.limbs), ())
         for text in bake.report(obj) if settings.muted else found:
             paragraph(column, context, text)
 

@@ -42,7 +42,7 @@ class State:
     messages: dict = field(default_factory=dict)  # last trouble, shown in the sidebar; of scenes, too
     warnings: dict = field(default_factory=dict)  # of the last run, which did not stop it
     limits: dict = field(default_factory=dict)  # last report of Check Limits
-    controls: dict = field(default_factory=dict)  # what Find Controls last told, by number of bodies and choice
+    controls: dict = field(default_factory=dict)  # what Find Controls told, by what it holds for; see `bake.searched`
     diagnoses: dict = field(default_factory=dict)  # what Diagnose last found, shown in the sidebar
     upright: dict = field(default_factory=dict)  # why they cannot get up over hands and feet; of which build
     motions: dict = field(default_factory=dict)  # motion stacks, each with its record of states

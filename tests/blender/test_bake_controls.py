@@ -419,6 +419,12 @@ def test_controls_are_the_default_where_a_rig_has_them(fresh_scene):
         shown = {text for _kind, text, layout in drawn(report, obj) if layout.live}  # for FK, which is chosen
         found = {f"DEF-hand.L: {control}", "DEF-spine: spine", f"hips, ik_hand.L = {value}"}
         assert found <= set(bake.find_controls(obj, fresh_scene, "AUTO", limbs)) and (found <= shown) == (limbs == "FK")
+    head, before = obj.pose.bones["head"], len(drawn(report, obj))
+    for changes in ({"name": "top"}, {"name": "head"}, {"lock_rotation": [True] * 3}, {"lock_rotation": [False] * 3}):
+        rigs.changed(head, **changes)
+        assert (len(drawn(report, obj)) == before) == (head.name == "head" and not head.lock_rotation[0])
+    obj.name = "Another"
+    assert len(drawn(report, obj)) == before
     bpy.ops.active_ragdoll.bake()
     assert all(layout.live for *_what, layout in drawn(report, obj))
     worst = max(bake.controls_of(obj).values(), key=lambda of_one: of_one["worst_mm"])

@@ -1,13 +1,17 @@
 """Characters as plain skeletons for other programs: in the scene, and through files that Blender reads again."""
 
+from unittest.mock import Mock
+
 import bpy
 import numpy as np
 import pytest
 
 import own_characters
 import rigs
+from active_ragdoll.core.blender import interface
 from active_ragdoll.core.blender.bake import plain
 from active_ragdoll.core.blender.physics import build
+from active_ragdoll.operators.shot import ACTIVE_RAGDOLL_OT_export_ready
 from demo.character import generate_rigify
 from test_bake_controls import _controlled, _deforming
 
@@ -143,3 +147,10 @@ def test_a_file_that_cannot_be_written_is_told_and_nothing_is_left(shot, choice,
     with pytest.raises(RuntimeError, match=said):
         bpy.ops.active_ragdoll.export_ready(**choice)
     assert rigs.counts() == things and bpy.context.object.name == "Rig" and shot[0].frame_current == LAST
+
+
+def test_a_file_that_this_blender_cannot_write_is_refused_before_its_name_is_asked_for(shot, monkeypatch):
+    monkeypatch.setitem(plain.EXPORTERS, ".usdc", ("wm.none", "", {}))
+    operator = Mock(to=".usdc", filepath="", subject=interface.active_armature)
+    ACTIVE_RAGDOLL_OT_export_ready.invoke(operator, bpy.context, None)
+    assert "Rig.usdc: this Blender has no exporter" in str(operator.cancelled.call_args)

@@ -151,6 +151,13 @@ def _selected(obj, carried) -> tuple[list, dict]:
     return kept, held | {path: value for path, value in carried.switches.items() if path in paths}
 
 
+def searched(obj, to: str, limbs: str) -> tuple:
+    """What the rows of `find_controls` hold for: they are stale where it is another."""
+    locks = ((bone.name, *bone.lock_rotation, *bone.lock_location) for bone in obj.pose.bones)
+    parts = tuple(part.bone for part in obj.active_ragdoll.parts)
+    return obj.session_uid, to, limbs, parts, source.signature(obj), *locks
+
+
 def find_controls(obj, scene, to: str, limbs: str) -> list[str]:
     """Rows on what a bake would key: which control carries which bone, how switches are turned, what is not reached
     and why. Raises RagdollError: nothing moves, or no control carries the bones.

@@ -59,7 +59,7 @@ def export_frames(obj, scene, first=None, last=None, path: Path | None = None, r
     """
     if scene != bpy.context.scene:
         raise RagdollError(f"'{obj.name}' belongs to the scene '{scene.name}': show that one first")
-    export = _exporter(path) if path is not None else None
+    export = exporter(path) if path is not None else None
     first, last = checked_range(obj, scene, first, last)
     root, current = travel.root_of(obj, root_motion), scene.frame_current
     parents = plain_parents(obj, root)
@@ -209,7 +209,7 @@ def _view_kept(scene, frame: int, after: bool):
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------
-def _exporter(path: Path):
+def exporter(path: Path):
     """The operator that writes a file of this name, and its settings. Raises RagdollError: there is none."""
     if path.suffix.lower() not in EXPORTERS:
         raise RagdollError(f"{path.name}: unknown kind of file; known are {', '.join(EXPORTERS)}")
