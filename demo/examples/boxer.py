@@ -9,12 +9,12 @@ from active_ragdoll.core.blender.tools import story
 from .. import character, shot
 
 PUNCHES = (  # frame, bone, impulse [N s]
-    (14, "spine.006", (0.0, 20.0, 0.0)),
-    (48, "spine.006", (-34.0, 8.0, 0.0)),
-    (86, "spine.006", (24.0, 0.0, 0.0)),
-    (124, "spine.006", (25.0, 110.0, 30.0)),
+    (14, "spine.006", (0.0, 32.0, 6.0)),
+    (52, "spine.002", (0.0, 45.0, 0.0)),
+    (96, "spine.006", (-36.0, 14.0, 0.0)),
+    (136, "spine.006", (25.0, 110.0, 30.0)),
 )
-LAST, BLOW = 170, 0.06  # frame, [s]
+LAST, BLOW = 196, 0.06  # frame, [s]
 GUARD = {  # ways of the bones; of the legs the left one stands in front
     "thigh.L": (0.16, -0.45, -1.0),
     "shin.L": (0.10, 0.10, -1.0),
@@ -42,9 +42,9 @@ def main(out: Path) -> None:
     boxer.active_ragdoll.rotation_weight, boxer.active_ragdoll.loosening = 0.7, 2.0
     for frame, bone, impulse in PUNCHES:
         effects.add_hit(boxer, scene, bone, frame, impulse, duration=BLOW)
-    shot.camera(scene, (-3.5, -3.2, 1.5), (0.1, 0.45, 0.8), lens=50.0)
+    shot.camera(scene, (-3.9, -1.6, 1.35), (0.0, 0.45, 0.82), lens=46.0)
     found, cost = shot.run(scene, lambda: boxer.active_ragdoll.state)
-    shown = [frame + late for frame, _bone, _impulse in PUNCHES for late in (1, 5, 10)]
+    shown = [frame + late for frame, _bone, _impulse in PUNCHES for late in (2, 5, 10)]
     last = PUNCHES[-1][0]
     figures = {"ms_a_frame": cost, "states": shot.changes(found)}
-    shot.write(scene, out, figures, frames=[1, *shown, last + 20, last + 28, LAST])
+    shot.write(scene, out, figures, frames=[1, *shown, last + 18, last + 26, LAST])
