@@ -176,8 +176,8 @@ class ACTIVE_RAGDOLL_OT_setup_balance(OnRagdoll, bpy.types.Operator, label="Set 
         """What it cannot do without two legs is refused before anything changes."""
         balance.figure_of(obj, look_at.rig_of(obj))
         story.set_up_recovery(obj, interface.scene_of(obj, context))
-        obj.active_ragdoll.balance.enabled = True
         stack_edits.ensure(obj, interface.scene_of(obj, context))
+        obj.active_ragdoll.balance.enabled = True
 
 
 class ACTIVE_RAGDOLL_OT_add_recovery_event(OnRagdoll, bpy.types.Operator, label="Force State"):

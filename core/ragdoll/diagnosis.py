@@ -77,7 +77,7 @@ class Situation:
     outdated: bool = False  # settings wait for a new build
     left_over: list = field(default_factory=list)  # deleted characters whose bodies are still there
     refused: dict = field(default_factory=dict)  # why a run would refuse to begin, by kinds of `refusal`
-    disabled: bool = False  # Blender does not pose the character
+    disabled: str = ""  # the character's name where Blender does not pose it
     gravity_weight: float = 1.0  # share of gravity that the world's field weights let through
     drops_frames: bool = False  # playback does not show every frame
     moved: np.ndarray | None = None  # how far each body's joint stands from its bone's head [m] [m]
@@ -128,6 +128,12 @@ def left_over(names) -> list[Finding]:
     return [_found(LEFT_OVER, text, "Remove them", ("remove", {"left_over": True}, "Remove"))]
 
 
+def disabled(name: str) -> Finding:
+    """That Blender does not pose the character of this name."""
+    text = f"'{name}' is disabled in viewports or excluded: its physics is simulated, and not shown"
+    return _found(DISABLED, text, "Enable it, and hide it instead", "Enable")
+
+
 def _more(count: int, what: str) -> str:
     """A remark on those that are not named."""
     return "" if count < 2 else f" ({count - 1} more {what}{'s' if count > 2 else ''})".replace("bodys", "bodies")
@@ -170,8 +176,7 @@ def _plain(s):
         text = f"Left out of the view layer: {named}. What is in there is not simulated"
         yield _found(EXCLUDED, text, "Take it in again; hide it instead", "Take In")
     if s.disabled:
-        text = "The character is disabled in viewports or left out of the view layer: Blender does not pose it"
-        yield _found(DISABLED, text, "Enable it, and hide it instead", "Enable")
+        yield disabled(s.disabled)
     if s.drops_frames:
         text = "Playback drops frames, or may, to keep its speed: the live simulation ends where one is left out"
         yield _found(DROPS_FRAMES, text, "Set Sync to Play Every Frame, or simulate first", "Play Every Frame")

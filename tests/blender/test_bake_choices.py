@@ -221,7 +221,9 @@ def test_a_bake_that_has_nothing_to_write_says_so(fresh_scene):
 def _walking(scene, to: str):
     """A human that goes 1 m aside and 0.5 m ahead, with a root bone above it, and what its bones do in the scene."""
     table = {"root": ((0, 0, 0), (0, 0.3, 0), None), **rigs.HUMAN, "hips": (*rigs.HUMAN["hips"][:2], "root")}
-    if to == "CONTROLS":  # the body hangs on a bone that follows the root, as in Rigify
+    if to == "CONTROLS":
+        obj = _controlled(scene, table)
+    elif to == "RIGIFY":  # the body hangs on a bone that follows the root
         table = {"above": (*table["root"][:2], None), **table, "hips": (*table["hips"][:2], "above")}
         obj = _controlled(scene, table)
         control_rigs.constraint(obj, "above", "COPY_TRANSFORMS", "root")
@@ -240,10 +242,10 @@ def _walking(scene, to: str):
     return obj
 
 
-@pytest.mark.parametrize("to", ("DEFORM", "CONTROLS"))
+@pytest.mark.parametrize("kind", ("DEFORM", "CONTROLS", "RIGIFY"))
 @pytest.mark.parametrize("carrier", ("OBJECT", "ROOT"))
-def test_the_way_over_the_ground_is_carried_and_nothing_else_moves(scene, to, carrier):
-    obj = _walking(scene, to)
+def test_the_way_over_the_ground_is_carried_and_nothing_else_moves(scene, kind, carrier):
+    obj, to = _walking(scene, kind), "DEFORM" if kind == "DEFORM" else "CONTROLS"
     names = [part.bone for part in obj.active_ragdoll.parts]
     before, held = places(scene, obj, names, LAST), curves(obj.animation_data.action, obj)
     bpy.ops.active_ragdoll.bake(to=to, root_motion=carrier)
@@ -294,7 +296,7 @@ def test_a_range_becomes_a_seamless_cycle(fresh_scene):
 
 @pytest.mark.parametrize("to, near, said", (("DEFORM", 1e-4, ""), ("CONTROLS", 2e-3, "a cycle stay as they are: 'f")))
 def test_a_cycle_closes_where_what_carries_it_does_not(scene, to, near, said, capfd):
-    obj = _walking(scene, to)
+    obj = _walking(scene, {"CONTROLS": "RIGIFY"}.get(to, to))
     rigs.key(obj.pose.bones["root"], "rotation_quaternion", {1: (1.0, 0.0, 0.0, 0.0), LAST: (0.9, 0.0, 0.3, 0.0)})
     bpy.ops.active_ragdoll.bake(to=to, loop=True, loop_frames=4)
     assert said in capfd.readouterr().out

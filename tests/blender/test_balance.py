@@ -134,3 +134,13 @@ def test_bad_input_is_named_and_changes_nothing(fresh_scene):
         bpy.ops.active_ragdoll.setup_balance()
     settings = rig.obj.active_ragdoll
     assert not settings.balance.enabled and not settings.recovery.enabled and settings.target_armature is None
+
+
+def test_bodies_that_damping_holds_make_no_warning(fresh_scene):
+    obj = standing(fresh_scene, 6)
+    for bone in obj.pose.bones:
+        bone.active_ragdoll.linear_damping = 1.0
+    build.build(obj, fresh_scene)
+    with np.errstate(divide="raise"):
+        run(fresh_scene, obj)
+    assert not STATE.motions[obj.name].messages

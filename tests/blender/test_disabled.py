@@ -8,6 +8,7 @@ import rigs
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.tools import health
 from active_ragdoll.core.errors import RagdollError
 
 LAST = 10
@@ -47,6 +48,7 @@ def test_bake_is_refused_until_it_is_enabled_hidden_or_not(shot, how):
     assert obj.animation_data.action == action
     list(simulate.frames(scene))  # the others need its physics
     assert any("not shown" in text for text in STATE.warnings[obj.name])
+    assert sum("disabled in viewports" in found.text for found in health.notices(obj, scene)) == 1
     if how == "excluded" and bpy.app.version < (4, 3, 0):
         return  # taking a collection in again, 4.2 crashes when the file is closed
     DISABLED[how](obj, layer, False)

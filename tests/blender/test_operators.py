@@ -43,22 +43,16 @@ def test_other_operators_need_a_ragdoll(arm):
         OPERATORS.free_cache()
 
 
-def test_build_of_selected_bones(arm):
+def test_build_of_selected_bones_and_as_chosen_which_brings_an_edited_mass_into_the_body(arm):
     rigs.select(arm, "shoulder", ARM)
-    assert OPERATORS.build(bones="SELECTED") == {"FINISHED"}
-    assert arm.mode == "POSE"
+    assert OPERATORS.build(bones="SELECTED") == {"FINISHED"} and arm.mode == "POSE"
     assert [part.bone for part in arm.active_ragdoll.parts] == ["shoulder", ARM]
-
-
-def test_build_as_chosen_brings_an_edited_mass_into_the_body(arm):
-    OPERATORS.build()
     arm.pose.bones[ARM].active_ragdoll.mass = 7.5
-    arm.pose.bones["hand"].active_ragdoll.simulate = False
+    arm.pose.bones["shoulder"].active_ragdoll.simulate = False
     assert arm.active_ragdoll.layout_changed
-    assert OPERATORS.build(bones="KEEP") == {"FINISHED"}
-    assert not arm.active_ragdoll.layout_changed
+    assert OPERATORS.build(bones="KEEP") == {"FINISHED"} and not arm.active_ragdoll.layout_changed
+    assert [part.bone for part in arm.active_ragdoll.parts] == [ARM]
     assert rigs.part(arm, ARM).body.rigid_body.mass == 7.5
-    assert [part.bone for part in arm.active_ragdoll.parts] == ["shoulder", ARM]
 
 
 def test_simulate_another_range_and_back(arm, scene):

@@ -1,5 +1,7 @@
 """Knock-out and recovery in Blender: the whole course on real rigs, its record and settings; muscle tone in a fall."""
 
+from unittest.mock import Mock
+
 import bpy
 import numpy as np
 import pytest
@@ -279,6 +281,18 @@ def test_set_up_gives_tone_and_motors_and_files_of_before_fall_as_rags(fresh_sce
     bpy.ops.active_ragdoll.set_tone(tone="RAG")
     bpy.ops.active_ragdoll.setup_recovery()
     assert group.tone == 0.0  # what the user has chosen stays
+
+
+@pytest.mark.parametrize("operator", ("setup_recovery", "setup_balance"))
+def test_a_set_up_that_is_refused_changes_nothing(fresh_scene, monkeypatch, operator):
+    settings = rigs.ragdoll(fresh_scene, 4).active_ragdoll
+    groups = settings.recovery, settings.balance, settings
+    names = "enabled", "tone", "reflexes", "layout_changed", "target_armature"
+    before = [getattr(group, name, None) for group in groups for name in names]
+    monkeypatch.setattr(build, "build", Mock(side_effect=RagdollError("refused here")))
+    with pytest.raises(RuntimeError, match="refused here"):
+        getattr(bpy.ops.active_ragdoll, operator)()
+    assert [getattr(group, name, None) for group in groups for name in names] == before
 
 
 def test_tone_without_motors_asks_for_a_build_and_falls_as_a_rag_until_then(fresh_scene):

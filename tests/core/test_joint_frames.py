@@ -181,8 +181,6 @@ def test_animal_limbs_move_between_the_measured_angles():
         least, most = ANIMAL[character.anatomy.roles[character.row(f"{name}.L")]].included
         upper, joint, lower = (character.heads[character.row(f"{n}.L")] for n in (before, name, end))
         one = found[f"{name}.L"]
-        now = np.degrees(
-            quaternion.angle_between(quaternion.identity(), quaternion.shortest_arc(upper - joint, lower - joint))
-        )
+        now = np.degrees(2.0 * np.arccos(quaternion.shortest_arc(upper - joint, lower - joint)[0]))
         assert now - np.degrees(one.limit_max[0]) == pytest.approx(least)
         assert now - np.degrees(one.limit_min[0]) == pytest.approx(max(most, now))

@@ -261,7 +261,8 @@ def _pull(run, character, legs) -> complex:
     if min(borne, default=0.0) < 0.1:
         return 0j
     # What goes along may be behind by as much as its drag stretches its drive's spring, though nothing holds it.
-    lag = -np.log1p(-run.gains[rows, LINEAR_DRAG]) / np.maximum(servo.frequency(weights), 1e-3) ** 2  # [s]
+    drag = np.minimum(run.gains[rows, LINEAR_DRAG], 1.0 - 1e-9)  # damping of 1 stops a body at once
+    lag = -np.log1p(-drag) / np.maximum(servo.frequency(weights), 1e-3) ** 2  # [s]
     ways, moves = (run.body - run.wanted)[rows, :2, 3], (run.body - run.body_before)[rows, :2, 3]
     speeds = np.maximum(np.linalg.norm(moves, axis=1), 1e-12)
     behind = np.clip(-np.einsum("mi,mi->m", ways, moves) / speeds, 0.0, speeds / run.moved[1] * lag)

@@ -372,8 +372,7 @@ def check_evaluated(run: Run, scene) -> None:
         if left:
             STATE.warn(character.name, diagnosis.left_over(left)[0].text)
         if not view_layers.evaluates(scene, character.obj):
-            text = f"'{character.name}' is disabled in viewports or excluded: its physics is simulated, and not shown"
-            STATE.warn(character.name, text)
+            STATE.warn(character.name, diagnosis.disabled(character.name).text)
 
 
 def check_size(character, place: np.ndarray, frame: int, by_hand: bool = False) -> None:

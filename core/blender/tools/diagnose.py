@@ -101,7 +101,7 @@ def _standing(obj, scene) -> dict:
         "time_scale": own.time_scale,
         "enabled": own.enabled,
         "outdated": settings.layout_changed,
-        "disabled": not view_layers.evaluates(scene, obj),
+        "disabled": "" if view_layers.evaluates(scene, obj) else obj.name,
         "gravity_weight": own.effector_weights.gravity * own.effector_weights.all,
         "drops_frames": scene.sync_mode != "NONE",
     }

@@ -34,6 +34,8 @@ def notices(obj, scene) -> list[Finding]:
         found.append(Finding("", INFO, interface.why_not(None), ""))
     else:
         found += _of_character(obj, obj.active_ragdoll.scene or scene)
+    told = {finding.text for finding in found if finding.kind}  # the run warns of some of these, too
+    found = [finding for finding in found if finding.kind or finding.text not in told]
     return sorted(found, key=lambda finding: RANK.index(finding.severity))
 
 

@@ -75,15 +75,22 @@ def strongest(obj, scene) -> float:
 
 
 def set_up_recovery(obj, scene) -> None:
-    """Let strong hits knock a character out and let it get up; that in another place needs the motion stack."""
-    group = obj.active_ragdoll.recovery
+    """Let strong hits knock a character out and let it get up; that in another place needs the motion stack. Raises
+    RagdollError: a build is refused; all is as before.
+    """
+    settings, group = obj.active_ragdoll, obj.active_ragdoll.recovery
+    before = group.enabled, group.tone, group.reflexes, settings.layout_changed
     if not group.enabled:
         effects.set_tone(obj, "STUNNED")
     group.enabled = True
-    if group.reroot:
-        stack_edits.ensure(obj, scene)
-    if obj.active_ragdoll.layout_changed:  # muscles need motors
-        build.rebuild(obj, scene)
+    try:
+        if group.reroot:
+            stack_edits.ensure(obj, scene)
+        if settings.layout_changed:  # muscles need motors
+            build.rebuild(obj, scene)
+    except RagdollError:
+        group.enabled, group.tone, group.reflexes, settings.layout_changed = before
+        raise
 
 
 def explode(obj, scene):
