@@ -277,10 +277,8 @@ def test_sidebar_of_layers_blend_spaces_and_a_graph(arm, scene):
 @pytest.mark.parametrize("prefix", ("mixamorig:", "b_", "DEF-", "ValveBiped.Bip01_", "Bip01 "))
 def test_bones_are_listed_without_what_most_names_begin_with(fresh_scene, prefix):
     listed = ["Hips", "Spine", "L Neck", "Head.L", "Arm_1", "root"]
-    bones = {
-        name if name == "root" else prefix + name: ((0, 0, i), (0, 0, i + 1), None) for i, name in enumerate(listed)
-    }
-    obj = rigs.armature(fresh_scene, bones)
+    names = [name if name == "root" else prefix + name for name in listed]
+    obj = rigs.armature(fresh_scene, {name: ((0, 0, i), (0, 0, i + 1), None) for i, name in enumerate(names)})
     assert [interface.short(obj, bone.name) for bone in obj.data.bones] == listed
     obj.data.bones[0].name = f"{prefix}7"  # a number alone says nothing
     assert interface.short(obj, f"{prefix}7") == f"{prefix}7"

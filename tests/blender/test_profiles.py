@@ -23,11 +23,8 @@ def everything(obj) -> dict:
 
 def bodies_of(obj, role, side=None):
     found = profiles.anatomy_of(obj)
-    return [
-        bone
-        for i, bone in enumerate(obj.pose.bones)
-        if found.roles[i] == role and side in (None, found.sides[i]) and bone.active_ragdoll.simulate
-    ]
+    rows = (i for i, own in enumerate(found.roles) if own == role and side in (None, found.sides[i]))
+    return [obj.pose.bones[i] for i in rows if obj.pose.bones[i].active_ragdoll.simulate]
 
 
 @pytest.mark.blender_version

@@ -10,10 +10,6 @@ from active_ragdoll.core.ragdoll.drives import servo
 G = 9.81
 
 
-def _weights(obj, rotation, translation):
-    obj.active_ragdoll.rotation_weight, obj.active_ragdoll.translation_weight = rotation, translation
-
-
 @pytest.mark.blender_version
 @pytest.mark.parametrize("weight", (0.9, 0.5, 0.2))
 def test_the_sag_under_gravity_is_force_over_stiffness(fresh_scene, weight):
@@ -24,19 +20,19 @@ def test_the_sag_under_gravity_is_force_over_stiffness(fresh_scene, weight):
         assert np.ptp(heights[-48:]) < 0.1 * sag
 
 
-def _one_body(last, rotation, translation):
+def _one_body(last, translation):
     """A chain of one bone with its ragdoll in a new file."""
     scene = rigs.empty_file()
     rigs.set_range(scene, 1, last)
     obj = rigs.chain(scene, 1)
     build.build(obj, scene)
-    _weights(obj, rotation, translation)
+    rigs.changed(obj.active_ragdoll, translation_weight=translation)
     return scene, obj
 
 
 def _hanging(weight, of_bone=1.0):
     """Heights [m] of a body on a still target, which gravity begins to pull at the first frame, for 12 seconds."""
-    scene, obj = _one_body(24 * 12, 1.0, weight)
+    scene, obj = _one_body(24 * 12, weight)
     obj.pose.bones["A"].active_ragdoll.translation_weight = of_bone
     return np.array(rigs.play(scene, 1, 24 * 12, lambda: rigs.bodies(obj)[0, 2, 3]))
 
@@ -51,7 +47,7 @@ def _motion(fps, weights):
     rigs.swing(obj, 1, last, swings, fps)
     build.build(obj, scene)
     scene.rigidbody_world.substeps_per_frame = 240 // fps
-    _weights(obj, *weights)
+    rigs.changed(obj.active_ragdoll, rotation_weight=weights[0], translation_weight=weights[1])
     return np.array(rigs.play(scene, 1, last, lambda: rigs.bodies(obj)[:, :3, 3]))[:: fps // 6]
 
 
@@ -72,7 +68,7 @@ def test_weights_of_bone_and_character_multiply(fresh_scene):
 
 def test_a_force_limit_below_the_weight_lets_the_body_fall(fresh_scene):
     """A drive of at most F falls with (m g - F) / m; Blender's own damping of 0.04 a second is left out."""
-    scene, obj = _one_body(25, 1.0, 1.0)
+    scene, obj = _one_body(25, 1.0)
     bone = obj.pose.bones["A"].active_ragdoll
     bone.linear_damping = 0.0
     build.build(obj, scene)

@@ -6,6 +6,7 @@ import pytest
 from forests import forests
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from refusals import refuses
 
 from core.anatomy import roles
@@ -15,11 +16,7 @@ HUMAN = anatomies.human()
 COUNT = len(HUMAN.names)
 WEIGHT = st.floats(0.0, 1.0)
 TREES = forests().flatmap(
-    lambda parents: st.tuples(
-        st.just(parents),
-        st.lists(WEIGHT, min_size=len(parents), max_size=len(parents)).map(np.array),
-        st.integers(0, len(parents) - 1),
-    )
+    lambda tree: st.tuples(st.just(tree), arrays(float, len(tree), elements=WEIGHT), st.integers(0, len(tree) - 1))
 )
 
 
