@@ -8,8 +8,8 @@ come from a frequency f [Hz] and a damping ratio z,
 
 I being the mass or the moment of inertia, about the axis that swings, of all that the joint carries (Zordan and Hodgins
 2002, Motion capture-driven simulations that hit and react), so that one pair of numbers serves fingers and hips. In
-world space there is one moment for each of the body's axes, as in bind pose; in joint space the tensor of the pose as
-it is.
+world space there is one moment for each of the body's axes, as in bind pose, but see `_LEAST_MOMENT`; in joint space
+the tensor of the pose as it is.
 
 A spring evaluated in steps with those gains is another spring, and beyond two radians a step it explodes. So the gains
 here are those for which the *stepped* motion has the poles of the continuous one, ``exp(s step)`` with s the roots of
@@ -37,6 +37,10 @@ LOWEST, HIGHEST = 0.1, 30.0  # [Hz]
 MOST_DAMPING = 3.0
 # [rad] A swing through more of its circle in a step could as well be a slower one the other way round.
 _LARGEST_PHASE = 0.5 * np.pi
+# A slender body's moment about itself counts as no less than this share of its largest. Bullet measures a rotation as
+# three angles one after the other, so a swing across also turns the body about itself, with a part of its own stiffness.
+# A twist that is hundreds of times softer grows by that until it takes the swing with it.
+_LEAST_MOMENT = 0.3
 
 
 def _poles(frequency, damping_ratio, step):
@@ -141,7 +145,8 @@ class Spring(Law):
             # the whole frame lower by 1 / (2 n) the body is as fast as it should be at the frame's end.
             frequency = frequency * np.sqrt(1.0 - 0.5 / frame.substeps)
         ratio, step = side.parameters["damping_ratio"], frame.seconds / frame.substeps
-        stiffness, damping = spring2(frequency[:, None], ratio[:, None], side.inertias, step)
+        inertias = np.maximum(side.inertias, _LEAST_MOMENT * side.inertias.max(axis=1, keepdims=True))
+        stiffness, damping = spring2(frequency[:, None], ratio[:, None], inertias, step)
         if side.cap is not None:
             stiffness = servo.capped(stiffness, *(np.reshape(each, (-1, 1)) for each in side.cap))
         return stiffness, damping
