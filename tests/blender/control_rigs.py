@@ -5,20 +5,14 @@ import numpy as np
 
 import rigs
 
-BENT = dict(rigs.HUMAN) | {  # knees and elbows are bent a little at rest, as inverse kinematics needs them
+_LEFT = {  # knees and elbows are bent a little at rest, as inverse kinematics needs them
     "arm.L": ((0.18, 0, 1.42), (0.46, 0.05, 1.42), "spine"),
     "forearm.L": ((0.46, 0.05, 1.42), (0.72, 0, 1.42), "arm.L"),
     "hand.L": ((0.72, 0, 1.42), (0.85, 0, 1.42), "forearm.L"),
-    "arm.R": ((-0.18, 0, 1.42), (-0.46, 0.05, 1.42), "spine"),
-    "forearm.R": ((-0.46, 0.05, 1.42), (-0.72, 0, 1.42), "arm.R"),
-    "hand.R": ((-0.72, 0, 1.42), (-0.85, 0, 1.42), "forearm.R"),
     "thigh.L": ((0.1, 0, 0.95), (0.1, -0.06, 0.5), "hips"),
     "shin.L": ((0.1, -0.06, 0.5), (0.1, 0.01, 0.08), "thigh.L"),
-    "thigh.R": ((-0.1, 0, 0.95), (-0.1, -0.06, 0.5), "hips"),
-    "shin.R": ((-0.1, -0.06, 0.5), (-0.1, 0.01, 0.08), "thigh.R"),
 }
-for side in ".L", ".R":
-    del BENT[f"finger{side}"]
+BENT = {name: row for name, row in rigs.HUMAN.items() if "finger" not in name} | rigs.mirrored(_LEFT)
 LIMBS = (("arm", "forearm", "hand"), ("thigh", "shin", "foot"))
 
 

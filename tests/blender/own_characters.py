@@ -22,16 +22,6 @@ _SWINGS = (  # frame of the swings: role, axis in the bone's frame, amplitude [d
 )
 
 
-def _mirrored(table: dict) -> dict:
-    """``{bone: (head, tail, parent, role)}`` with a right twin for each bone that ends in .L."""
-    twins = {}
-    for name, (head, tail, parent, role) in table.items():
-        if name.endswith(".L"):
-            other = parent.replace(".L", ".R") if parent else parent
-            twins[name.replace(".L", ".R")] = ((-head[0], *head[1:]), (-tail[0], *tail[1:]), other, role)
-    return table | twins
-
-
 def _chain(name: str, role: str, places, parent=None) -> dict:
     """Bones name1, name2, ... from place to place."""
     names = [f"{name}{i + 1}" for i in range(len(places) - 1)]
@@ -66,7 +56,7 @@ def _bird() -> dict:
     for i, (name, role) in enumerate((("thigh.L", "THIGH"), ("shin.L", "SHANK"), ("foot.L", "FOOT"), ("toe.L", "TOE"))):
         body[name] = (leg[i], leg[i + 1], parent, role)
         parent = name
-    return _mirrored(body)
+    return rigs.mirrored(body)
 
 
 def _robot() -> dict:
@@ -78,7 +68,7 @@ def _robot() -> dict:
     table["link_1.L"] = ((0.2, 0, 1.0), (0.55, 0, 1.0), "column", "UPPER_ARM")
     table["link_2.L"] = ((0.55, 0, 1.0), (0.55, -0.35, 1.0), "link_1.L", "FOREARM")
     table["gripper.L"] = ((0.55, -0.35, 1.0), (0.55, -0.5, 1.0), "link_2.L", "HAND")
-    return _mirrored(table)
+    return rigs.mirrored(table)
 
 
 def _with_stubs(table: dict) -> dict:

@@ -154,6 +154,16 @@ def armature(scene, bones: dict, name: str = "Rig") -> bpy.types.Object:
     return obj
 
 
+def mirrored(table: dict) -> dict:
+    """``{bone: (head, tail, parent, ...)}`` with a right twin for each bone that ends in .L."""
+    twins = {}
+    for name, (head, tail, parent, *more) in table.items():
+        if name.endswith(".L"):
+            other = parent.replace(".L", ".R") if parent else parent
+            twins[name.replace(".L", ".R")] = ((-head[0], *head[1:]), (-tail[0], *tail[1:]), other, *more)
+    return table | twins
+
+
 def edit(obj, change) -> None:
     """Change an armature's edit bones by a function of them, from object mode and back."""
     bpy.context.view_layer.objects.active = obj

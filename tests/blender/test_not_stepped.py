@@ -277,9 +277,10 @@ def test_preview_range_and_frame_step_do_not_change_the_shot(shot):
     assert np.abs(_played(scene, obj) - expected).max() < 1e-5
 
 
-def test_a_bake_under_remapped_time_is_refused_and_a_run_ends(shot):
-    """Its keys would be read at other times than they were recorded at."""
+def test_under_remapped_time_a_run_ends_a_bake_is_refused_and_a_cache_shows_the_frames_of_that_time(shot):
+    """The keys of a bake would be read at other times than they were recorded at."""
     scene, obj = shot
+    expected = _played(scene, obj)
     rigs.play(scene, 1, 5)
     scene.render.frame_map_new = 200
     with pytest.raises(RagdollError, match="remap"):
@@ -287,11 +288,7 @@ def test_a_bake_under_remapped_time_is_refused_and_a_run_ends(shot):
     assert not obj.active_ragdoll.muted
     scene.frame_set(6)
     assert obj.active_ragdoll.state != "LIVE" and "remap" in STATE.messages[scene.name]
-
-
-def test_a_cache_under_remapped_time_shows_the_frames_of_that_time(shot):
-    scene, obj = shot
-    expected = _played(scene, obj)
+    scene.render.frame_map_new = 100
     list(simulate.frames(scene))
     for old, new in ((100, 200), (200, 100), (100, 100)):
         scene.render.frame_map_old, scene.render.frame_map_new = old, new
