@@ -38,8 +38,8 @@ MOST_DAMPING = 3.0
 # [rad] A swing through more of its circle in a step could as well be a slower one the other way round.
 _LARGEST_PHASE = 0.5 * np.pi
 # A slender body's moment about itself counts as no less than this share of its largest. Bullet measures a rotation as
-# three angles one after the other, so a swing across also turns the body about itself, with a part of its own stiffness.
-# A twist that is hundreds of times softer grows by that until it takes the swing with it.
+# three angles one after the other, so a swing across also turns the body about itself, with a part of its own
+# stiffness. A twist that is hundreds of times softer grows by that until it takes the swing with it.
 _LEAST_MOMENT = 0.3
 
 
