@@ -126,10 +126,8 @@ def test_the_job_names_shots_by_their_place_in_the_project(call, tmp_path):
     steps = {step["name"]: step for step in job["steps"]}
     assert sorted(steps["Simulate"]["script"]["actions"]["onRun"]["args"][-7:]) == sorted(chosen)
     space = {p["name"]: p["range"] for p in steps["Simulate"]["parameterSpace"]["taskParameterDefinitions"]}
-    assert space == {
-        "Shot": ["{{RawParam.Project}}/one.blend", "{{RawParam.Project}}/b/one.blend"],
-        "Name": ["one", "b/one"],
-    }
+    places = ["{{RawParam.Project}}/one.blend", "{{RawParam.Project}}/b/one.blend"]
+    assert space == {"Shot": places, "Name": ["one", "b/one"]}
     chunks = [p["range"] for p in steps["Render"]["parameterSpace"]["taskParameterDefinitions"]]
     assert list(zip(*chunks, strict=True)) == [
         (name, first, last) for name in ("one", "b/one") for first, last in ((1, 5), (6, 10), (11, LAST))

@@ -184,8 +184,8 @@ def found(obj) -> tuple:
 def old_settings(obj) -> dict:
     """What 0.1.0 stored of what was built."""
     own = obj.active_ragdoll
-    record, numbers = built.record(own.collection), built.helpers(own.collection, built.ATTACHMENT)
-    hitters = built.helpers(own.collection, built.HITTER)
+    record, hitters = built.record(own.collection), built.helpers(own.collection, built.HITTER)
+    numbers = sorted({joint[built.NUMBER] for joint in built.helpers(own.collection, built.ATTACHMENT)})
     return {
         **{name: getattr(own, name) for name in ("target_armature", "bodies", "targets", "physics_armature")},
         "height": record["height"],
@@ -194,9 +194,7 @@ def old_settings(obj) -> dict:
         "built_for": obj.name,
         "parts": [old_part(part) for part in own.parts],
         "hitters": [{"bone": hitter[built.BONE], "object": hitter} for hitter in hitters],
-        "attachment_parts": [
-            old_attachment(own.collection, number) for number in sorted({joint[built.NUMBER] for joint in numbers})
-        ],
+        "attachment_parts": [old_attachment(own.collection, number) for number in numbers],
     }
 
 

@@ -80,10 +80,7 @@ def _character(scene):
 
 
 def _check_alone(scene, obj, alone):
-    assert not built.orphans(scene)
-    assert not [
-        thing.name for things in (bpy.data.objects, bpy.data.collections) for thing in things if "Ghost" in thing.name
-    ]
+    assert not built.orphans(scene) and "Ghost" not in str([*bpy.data.objects, *bpy.data.collections])
     assert np.abs(np.array(rigs.play(scene, 1, LAST, lambda: rigs.pose(obj))) - alone).max() < 1e-6
 
 

@@ -63,8 +63,7 @@ def test_reports_have_the_form_that_the_schema_describes(call, tmp_path, command
     jsonschema.Draft202012Validator.check_schema(schema)
     shot, report = tmp_path / "shot.blend", tmp_path / "out" / "shot.json"
     report.parent.mkdir()
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    rigs.ragdoll(bpy.context.scene, LAST, weight=0.5)
+    rigs.ragdoll(rigs.empty_file(), LAST, weight=0.5)
     bpy.ops.wm.save_as_mainfile(filepath=str(shot))
     output = ["--output", tmp_path / "out" / "shot.blend"] if command != "info" else []
     assert call("farm-shot" if command == "farm-report" else command, shot, *output, "--report", report)[0] == 0
@@ -79,8 +78,7 @@ def test_reports_have_the_form_that_the_schema_describes(call, tmp_path, command
 
 
 def test_equal_runs_have_equal_hashes(call, tmp_path):
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    rigs.ragdoll(bpy.context.scene, LAST, weight=0.5)
+    rigs.ragdoll(rigs.empty_file(), LAST, weight=0.5)
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
     found = []
     for rotation in ("0.5", "0.5", "0.4"):

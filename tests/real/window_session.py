@@ -17,6 +17,7 @@ import harness  # noqa: E402
 harness.load_extension()
 
 from active_ragdoll.core.blender.physics import source, view_layers  # noqa: E402
+from active_ragdoll.core.blender.rig.armature import pose_matrices  # noqa: E402
 
 
 class Session:
@@ -35,21 +36,15 @@ def armature():
     return bpy.data.objects[Session.name]
 
 
-def _matrices(posed):
-    result = np.empty((len(posed.pose.bones), 4, 4), dtype=np.float32)
-    posed.pose.bones.foreach_get("matrix", result.ravel())
-    return result
-
-
 def pose():
     """What the character shows now."""
-    return _matrices(armature().evaluated_get(view_layers.depsgraph_of(scene())))
+    return pose_matrices(armature().evaluated_get(view_layers.depsgraph_of(scene())))
 
 
 def animation(frame):
     """Its own animation at a frame."""
     scene().active_ragdoll.source.frame_set(frame)
-    return _matrices(source.evaluated(armature()))
+    return pose_matrices(source.evaluated(armature()))
 
 
 def play(first, last):
