@@ -9,10 +9,10 @@ from mathutils import Matrix
 
 import rigs
 from active_ragdoll.core.anatomy import masses as mass_rules
-from active_ragdoll.core.blender.physics import build, remove
+from active_ragdoll.core.blender.physics import build, remove, source
 from active_ragdoll.core.blender.rig import armature, skinning
 from active_ragdoll.core.blender.rig.armature import anatomy_of, prop_bones
-from own_characters import SWEPT
+from own_characters import SWEPT, make
 
 
 def _drawn_height(obj) -> float:
@@ -114,3 +114,19 @@ def test_the_ragdoll_is_the_same_up_to_the_transform(scene, place):
     for part in obj.active_ragdoll.parts:
         assert np.allclose(np.array(part.body.scale), 1.0), "bodies are unscaled"
     assert _sleep_thresholds(obj) == pytest.approx((speed * math.sqrt(scale), turn / math.sqrt(scale)), rel=1e-4)
+
+
+@pytest.mark.blender_version
+def test_a_source_is_evaluated_with_the_characters_scene_only_where_its_rig_has_constraints(monkeypatch, capfd):
+    """They may lead from the bones between simulated ones back to these. What is shown is the same."""
+    (obj, scene, *_frames), shown = vars(make("own mixamo")).values(), []
+    build.build(obj, scene)
+    for leads in (False, True):
+        monkeypatch.setattr(source, "followed", (lambda obj: obj.active_ragdoll.source) if leads else source.followed)
+        source.refresh(obj)
+        shown.append(rigs.play(scene, 1, 20, lambda: rigs.pose(obj)))
+        assert leads == obj.active_ragdoll.source.evaluated_get(scene.view_layers[0].depsgraph).is_evaluated
+    assert np.ptp(shown[0], axis=0).max() > 0.1 and np.abs(np.subtract(*shown)).max() < 1e-5
+    monkeypatch.undo()
+    obj.pose.bones[0].constraints.new("LIMIT_SCALE")
+    assert source.followed(obj) != obj and "cycle" not in "".join(capfd.readouterr())

@@ -138,7 +138,10 @@ def test_the_record_of_a_build(scene, capfd):
 
 POINTERS = {
     "a source in the scene": lambda _scene, own: setattr(own, "source", bpy.data.objects["Crate"]),
-    "itself as its source": lambda _scene, own: setattr(own, "source", own.id_data),
+    "no armature as its source": lambda scene, own: (
+        setattr(own, "source", bpy.data.objects["Crate"]),
+        scene.active_ragdoll.source.collection.objects.link(bpy.data.objects["Crate"]),
+    ),
     "the scene as its hidden one": lambda scene, _own: setattr(scene.active_ragdoll, "source", scene),
     "another hidden one": lambda scene, _own: setattr(scene.active_ragdoll, "source", bpy.data.scenes.new("Mine")),
     "the scene taken for hidden": lambda scene, _own: setattr(scene.active_ragdoll, "is_source", True),

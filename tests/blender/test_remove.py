@@ -167,12 +167,6 @@ def test_remove_keeps_a_stack_that_does_more_than_recover(recovering):
     assert after["bones"] == before["bones"] and after["names"] == before["names"]
 
 
-@pytest.fixture
-def human(fresh_scene):
-    fresh_scene.view_layers.new("Second")
-    return rigs.ragdoll(fresh_scene, 20)
-
-
 def seen(human) -> set:
     """Names of the helpers that some view layer shows."""
     helpers = [o for o in human.active_ragdoll.collection.all_objects if not o.hide_viewport]
@@ -180,7 +174,9 @@ def seen(human) -> set:
     return {o.name for o in helpers for layer in bpy.context.scene.view_layers if o.visible_get(view_layer=layer)}
 
 
-def test_a_build_shows_helpers_only_when_asked_to(human, fresh_scene):
+def test_a_build_shows_helpers_only_when_asked_to(fresh_scene):
+    fresh_scene.view_layers.new("Second")
+    human = rigs.ragdoll(fresh_scene, 20)
     crate = rigs.box(fresh_scene, "Crate", (1, 1, 1), (3, 0, 0))
     assert human.visible_get() and crate.visible_get() and not seen(human)
     fresh_scene.active_ragdoll.show_helpers = True

@@ -193,7 +193,7 @@ def _make(obj, scene, to_world, poses, pose, anatomy, vertices, plan, sizes, not
     """
     settings, (height, scale, masses) = obj.active_ragdoll, sizes
     old = settings.source  # of its motion stack
-    settings.property_unset("source")
+    settings.property_unset("source_name")
     source.drop(old)
     settings.scene = scene
     source.refresh(obj)
@@ -403,11 +403,11 @@ def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
     else:
         # What the rig's constraints give is taken from the source, relative to the parent: a limb goes where its parent
         # does, which the bodies lead.
-        # So do the bones between and above: what is posed by hand or by another action later reaches the source alone.
+        # So do the bones between and above: what is posed by hand or by another action later does not reach this copy.
         above = {other.name for name in simulated + held for other in obj.pose.bones[name].parent_recursive}
         given = held + [name for name in simulated if any(map(_leads, obj.pose.bones[name].constraints))]
         given += sorted(above.difference(simulated, held))
-        copied = settings.source, source.FOLLOWER_NAME
+        copied = source.followed(obj), source.FOLLOWER_NAME
     for constraint in (constraint for name in given for constraint in physics.pose.bones[name].constraints):
         constraint.mute = True
     copy_locally(physics, given, *copied)

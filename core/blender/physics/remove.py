@@ -56,7 +56,7 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
         for obj in objects:
             settings = obj.active_ragdoll
             own_source = settings.source
-            kept = "source" if settings.target_armature is not None and obj not in shared else ""
+            kept = "source_name" if settings.target_armature is not None and obj not in shared else ""
             for name in declare.names(type(settings), kind=declare.RECORD, group=declare.RAGDOLL):
                 if name != kept:
                     settings.property_unset(name)
@@ -110,12 +110,11 @@ def interrupt(scene) -> None:
 
 def _unused_sources(objects, scene) -> set:
     """The sources of some ragdolls, and those whose character was deleted."""
-    found = {own.source for own in [obj.active_ragdoll for obj in objects] if own.target_armature is None} - {None}
-    found -= {o.active_ragdoll.source for o in armatures(bpy.data.objects) if o not in objects}
     hidden = scene.active_ragdoll.source if scene is not None else None
+    left = {o for o in armatures(bpy.data.objects) if o not in objects or o.active_ragdoll.target_armature is not None}
+    kept = {obj.active_ragdoll.source for obj in left}
     copies = armatures(hidden.collection.objects) if hidden is not None else []
-    found = {copy for copy in found if source.is_source(copy)}
-    return found | {copy for copy in copies if copy.users <= 1 and source.STAND_IN_FOR not in copy}
+    return {copy for copy in copies if copy not in kept and source.STAND_IN_FOR not in copy and source.is_source(copy)}
 
 
 def remove_collections(collections, scene, helpers=frozenset()) -> None:
@@ -161,5 +160,6 @@ def drop_source_scenes() -> None:
     needed = {scene.active_ragdoll.source for scene in bpy.data.scenes} | {bpy.context.scene}  # perhaps the last one
     hidden = [scene for scene in bpy.data.scenes if scene.active_ragdoll.is_source and scene.library is None]
     for unused in [scene for scene in hidden if scene not in needed]:
-        bpy.data.batch_remove([other for other in unused.collection.objects if source.STAND_IN_FOR in other])
+        held = [o for o in unused.collection.objects if source.STAND_IN_FOR in o or source.is_source(o)]
+        bpy.data.batch_remove(held)
         bpy.data.scenes.remove(unused)

@@ -62,6 +62,31 @@ def scene_of(obj):
     return obj.active_ragdoll.scene or obj.active_ragdoll.motion_scene
 
 
+def found(obj):
+    """The source of a character; None without one.
+
+    By its name: with a pointer, or as the target of a constraint, Blender evaluates it with the character's scene, too.
+    """
+    scene = scene_of(obj)
+    hidden = scene.active_ragdoll.source if scene is not None else None
+    copy = hidden.collection.objects.get(obj.active_ragdoll.source_name) if hidden is not None else None
+    return copy if copy is not None and copy.type == "ARMATURE" else None
+
+
+def note(settings, copy) -> None:
+    """Note the source of a character in its settings."""
+    settings.source_name = copy.name
+
+
+def followed(obj):
+    """Whom bones between and above the simulated ones follow: the character, or where something of its rig could lead
+    from those back to it, the source.
+    """
+    driven = any(own.animation_data and own.animation_data.drivers for own in (obj, obj.data))
+    led = any(not is_own(constraint) for bone in obj.pose.bones for constraint in bone.constraints)
+    return obj.active_ragdoll.source if driven or led else obj
+
+
 def is_own(constraint) -> bool:
     """Whether a constraint of a character's bone is ours: a user's may have the same name."""
     if constraint.name not in ON_CHARACTERS or constraint.type != "COPY_TRANSFORMS":
@@ -166,25 +191,26 @@ def refresh(obj) -> None:
         raise RagdollError(f"The scene of the ragdoll of '{obj.name}' is gone: build the ragdoll anew")
     hidden = source_scene(scene)
     old = settings.source
-    settings.source = copy_of(obj, f".{obj.name} Source")
-    hidden.collection.objects.link(settings.source)
-    physics = settings.physics_armature
+    settings.source = copy = copy_of(obj, f".{obj.name} Source")
+    hidden.collection.objects.link(copy)
+    physics, leader = settings.physics_armature, followed(obj)
     for bone in physics.pose.bones if physics is not None else ():
         if (constraint := bone.constraints.get(FOLLOWER_NAME)) is not None:
-            constraint.target = settings.source
-            constraint.space_object = settings.source if constraint.space_object else None
+            hangs = constraint.space_object is not None
+            constraint.target, constraint.space_object = (copy, copy) if hangs else (leader, None)
     drop(old)
-    STATE.stamps[obj.name] = Stamp(settings.source.name, signature(obj), _edits_of(obj)[0], True)
+    STATE.stamps[obj.name] = Stamp(copy.name, signature(obj), _edits_of(obj)[0], True)
 
 
 def is_source(obj) -> bool:
-    """Whether an object can be a source, as damage to a file may have a character point at any other."""
+    """Whether an object can be a source, as damage to a file may have a character name any other."""
     return obj.type == "ARMATURE" and all(scene.active_ragdoll.is_source for scene in obj.users_scene)
 
 
 def drop(copy) -> None:
     """Remove a source, unless a character still has it, as a duplicate may."""
-    if copy is not None and copy.users <= 1 and is_source(copy):
+    kept = (obj.active_ragdoll.source for obj in armatures(bpy.data.objects))
+    if copy is not None and is_source(copy) and copy not in kept:
         bpy.data.objects.remove(copy)
 
 

@@ -100,18 +100,12 @@ def _mend_character(obj) -> None:
     physics, target = settings.physics_armature, settings.target_armature
     if not (settings.is_ragdoll or target is not None):
         return
-    if settings.source is not None and not source.is_source(settings.source):
-        hidden = source.scene_of(obj).active_ragdoll.source
-        taken = {other.active_ragdoll.source for other in bpy.data.objects if other != obj}
-        left = (o for o in hidden.collection.objects if o not in taken) if hidden is not None else ()
-        left = (o for o in left if o.type == "ARMATURE" and o.data == obj.data and source.STAND_IN_FOR not in o)
-        settings.source = next(left, None)
     for owner, name, meant in (
         (obj, source.CONSTRAINT_NAME, physics),
         (obj, source.FOLLOWER_NAME, physics),
         (obj, source.TARGET_NAME, target),
         (physics, source.TARGET_NAME, target),
-        (physics, source.FOLLOWER_NAME, settings.source),
+        (physics, source.FOLLOWER_NAME, source.followed(obj)),
     ):
         for bone in owner.pose.bones if owner is not None else ():
             constraint = bone.constraints.get(name)

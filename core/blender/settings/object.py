@@ -113,7 +113,7 @@ class ActiveRagdollObject(MotionStack, effects.EffectSettings, Drive, bpy.types.
     seen: record(str, "What the motion stack read of the simulation, by frame, as JSON")
     collection: record(bpy.types.Collection)
     scene: record(bpy.types.Scene)
-    source: record(bpy.types.Object)
+    source_name: record(str, "Name of its source in the hidden scene")
     motion_scene: record(bpy.types.Scene, of=declare.STACK_RECORD)
     motion_collection: record(bpy.types.Collection, of=declare.STACK_RECORD)
 
@@ -123,6 +123,7 @@ class ActiveRagdollObject(MotionStack, effects.EffectSettings, Drive, bpy.types.
 
     recovery: settings(effects.ActiveRagdollRecovery, "Recovery", options=None)
 
+    source = property(lambda self: source.found(self.id_data), source.note)
     # What was built is found in the collections; see `built`.
     parts = property(lambda self: built.parts(self.collection) if self.collection is not None else [])  # its bodies
     bodies = _built_in("collection", "children", built.BODIES)  # their collection, in the order of `parts`

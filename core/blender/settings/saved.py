@@ -35,7 +35,7 @@ def stored(owner) -> dict:
 
 def _let_go(owner) -> None:
     """Sources pointed at the actions of their character's graph, which kept those from being deleted."""
-    copy = owner.active_ragdoll.source if isinstance(owner, bpy.types.Object) else None
+    copy = stored(owner).get("source") if isinstance(owner, bpy.types.Object) else None
     for group, name, said in walk(copy.active_ragdoll) if copy is not None else ():
         if said.points:
             group.property_unset(name)
@@ -103,7 +103,16 @@ def _tag(thing, *what, **more) -> None:
         built.tag(thing, *what, **more)
 
 
-STEPS = (_let_go, _drop_copies, _tag_helpers)  # the first one leads from version 0 to 1, and so on
+def _name_source(owner) -> None:
+    """Characters pointed at their source, which Blender evaluated with their scene for that."""
+    raw = stored(owner) if isinstance(owner, bpy.types.Object) else {}
+    if "source" in raw:
+        if isinstance(raw["source"], bpy.types.Object):
+            owner.active_ragdoll.source = raw["source"]
+        del raw["source"]
+
+
+STEPS = (_let_go, _drop_copies, _tag_helpers, _name_source)  # the first one leads from version 0 to 1, and so on
 CURRENT = len(STEPS)
 
 

@@ -67,7 +67,7 @@ def let_go(obj, with_source: bool = True) -> None:
     for name in ("motion_collection", "motion_scene"):
         settings.property_unset(name)
     if with_source:
-        settings.property_unset("source")
+        settings.property_unset("source_name")
         source.drop(copy)
     STATE.motions.pop(obj.name, None)
 
