@@ -136,6 +136,20 @@ def test_the_record_of_a_build(scene, capfd):
     assert scene.rigidbody_world is None and not own.is_ragdoll and set(bpy.data.objects) == {obj}
 
 
+@pytest.mark.parametrize("text", ("{", "5", '{"joint": "ROUND"}', '{"limit_min": 3}'))
+def test_texts_of_a_bone(scene, text, tmp_path):
+    """The limits that a preset stated, and the corners of a body."""
+    obj = rigs.ragdoll(scene, LAST)
+    own = obj.pose.bones["head"].active_ragdoll
+    rigs.changed(own, shape_by_user=True, shape="CONVEX_HULL", half_extents=(0.1,) * 3, body_points=text)
+    own.limits_from, own.profile_limits = "PROFILE", text
+    scene, obj = rigs.reopened(tmp_path / "damaged.blend")
+    own = obj.pose.bones["head"].active_ragdoll
+    build.rebuild(obj, scene)
+    assert own.limits_from == "ANATOMY" and "limits of 'head'" in STATE.warnings[obj.name][0]
+    assert not own.profile_limits and not own.body_points
+
+
 POINTERS = {
     "a source in the scene": lambda _scene, own: setattr(own, "source", bpy.data.objects["Crate"]),
     "no armature as its source": lambda scene, own: (

@@ -13,6 +13,7 @@ from ...pose import affine
 from ...ragdoll.bodies import overlap
 from ...ragdoll.joints import constraints, limits
 from ..rig.armature import rig_limits, rigid
+from ..runtime import STATE
 from . import built
 from .helpers import helper, join, limit
 
@@ -122,9 +123,13 @@ def _state_limits(pose_bone, anatomical, axes) -> None:
     if settings.limits_from == "USER":
         return
     if settings.limits_from == "PROFILE" and settings.profile_limits:
-        for name, value in json.loads(settings.profile_limits).items():
-            setattr(settings, name, value)
-        return
+        try:
+            for name, value in json.loads(settings.profile_limits).items():
+                setattr(settings, name, value)
+            return
+        except (ValueError, TypeError, AttributeError):
+            settings.profile_limits, name = "", pose_bone.id_data.name
+            STATE.warn(name, f"The preset's limits of '{pose_bone.name}' of '{name}' are damaged: apply it again")
     for name in ("joint", "limit_min", "limit_max", "joint_rotation"):
         settings.property_unset(name)
     stated = rig_limits(pose_bone)

@@ -140,13 +140,17 @@ def note_version(owners=None) -> None:
 
 
 def mend_texts() -> None:
-    """Take away texts that are none, as a damaged file may hold: reading such a one raises UnicodeDecodeError."""
+    """Take away texts that are none, which cannot be read, and corners of bodies that are none, as a damaged file may
+    hold.
+    """
     bones = [bone for obj in bpy.data.objects if obj.pose and obj.library is None for bone in obj.pose.bones]
     for owner in _owners(*bpy.data.collections, *bones):
         for group, name, _said in walk(owner.active_ragdoll):
             try:
-                getattr(group, name)
-            except UnicodeDecodeError:
+                value = getattr(group, name)
+                if name == "body_points":
+                    np.array(json.loads(value or "[]"), dtype=float).reshape(-1, 3)
+            except (ValueError, TypeError):
                 group.property_unset(name)
                 print(f"Active Ragdoll: '{name}' of '{owner.name}' is damaged, and taken away")
 
