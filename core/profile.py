@@ -18,10 +18,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from . import quaternion
+from . import mirror, quaternion
 from .anatomy import roles
 from .errors import RagdollError, listed
-from .mirror import ACROSS, flipped_name, mirrored_rotation, mirrored_settings
 
 FORMAT = "active_ragdoll profile"
 VERSION = 1
@@ -411,14 +410,14 @@ def _change(source: Entry, target: Entry) -> np.ndarray | None:
             return None
         joint, inside = quaternion.to_matrix(quaternion.normalize([turn, entry.joint_in_anatomy]))
         frames.append(joint @ inside.T)
-    change = frames[1] @ ACROSS @ frames[0].T
-    return None if np.abs(change - ACROSS).max() < MIRROR_IMAGES else change
+    change = frames[1] @ mirror.ACROSS @ frames[0].T
+    return None if np.abs(change - mirror.ACROSS).max() < MIRROR_IMAGES else change
 
 
 def mirrored_content(entry: Entry, target: Entry | None = None) -> Entry:
     """An entry with what it says mirrored for the bone of another entry, its own by default."""
-    settings = mirrored_settings(entry.settings, _change(entry, target or entry))
-    rotation = entry.joint_in_anatomy and tuple(mirrored_rotation(entry.joint_in_anatomy))
+    settings = mirror.mirrored_settings(entry.settings, _change(entry, target or entry))
+    rotation = entry.joint_in_anatomy and tuple(mirror.mirrored_rotation(entry.joint_in_anatomy))
     return replace(entry, settings=settings, joint_in_anatomy=rotation)
 
 
@@ -449,9 +448,9 @@ def mirrored(profile: Profile, how: str = SWAP) -> Profile:
 def _swapped_side(entry, names) -> Entry:
     """An entry as it is for the other side; it keeps its name where the other one's is taken."""
     entry = mirrored_content(entry)
-    name = None if entry.name is None else flipped_name(entry.name)
+    name = None if entry.name is None else mirror.flipped_name(entry.name)
     name = entry.name if name in names else name
-    rest = None if entry.rest is None else tuple(mirrored_rotation(entry.rest))
+    rest = None if entry.rest is None else tuple(mirror.mirrored_rotation(entry.rest))
     return replace(entry, name=name, side=roles.OPPOSITE[entry.side], rest=rest)
 
 
@@ -460,7 +459,7 @@ def _partners(entries) -> dict:
     by_name = {entry.name: i for i, entry in enumerate(entries) if entry.name is not None}
     result = {}
     for i, entry in enumerate(entries):
-        k = by_name.get(flipped_name(entry.name)) if entry.name is not None else None
+        k = by_name.get(mirror.flipped_name(entry.name)) if entry.name is not None else None
         if k is not None and k != i and entry.side in roles.OPPOSITE and entries[k].side == roles.OPPOSITE[entry.side]:
             result[i] = k
     rest = {roles.LEFT: defaultdict(list), roles.RIGHT: defaultdict(list)}

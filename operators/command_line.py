@@ -14,11 +14,10 @@ from pathlib import Path
 
 import bpy
 
-from ..core.blender import bake
+from ..core.blender import bake, runtime
 from ..core.blender.physics import build, world
 from ..core.blender.rig import importing
 from ..core.blender.run import simulate
-from ..core.blender.runtime import STATE
 from ..core.blender.settings import at_frame, effects
 from ..core.blender.tools import diagnose, profiles
 from ..core.errors import RagdollError
@@ -72,7 +71,7 @@ class _Signals:
     code = 128 + signal.SIGINT  # the exit code that tells of the last signal
 
     def __enter__(self):
-        STATE.interrupted = False
+        runtime.STATE.interrupted = False
         self._before = {}
         with contextlib.suppress(ValueError):  # not in the main thread: they are another's business
             for number in (signal.SIGINT, signal.SIGTERM):
@@ -85,7 +84,7 @@ class _Signals:
 
     def _note(self, number, _frame):
         self.code = 128 + number
-        STATE.interrupted = True
+        runtime.STATE.interrupted = True
         raise KeyboardInterrupt
 
 
@@ -166,7 +165,7 @@ def _bake(options) -> None:
         simulate.forget(scene)  # figures come from a run, not from what is kept of an earlier one
     report = _bake_and_measure(obj, scene, (first, last), farm.choice_of(options), bool(options.report))
     carried = bake.controls_of(obj)
-    for text in [*STATE.warnings.get(obj.name, ()), *(bake.notes_on(carried) if carried else ())]:
+    for text in [*runtime.STATE.warnings.get(obj.name, ()), *(bake.notes_on(carried) if carried else ())]:
         print(f"warning: {text}")
     print(f"baked frames {first} to {last} of '{obj.name}' to the action '{obj.active_ragdoll.baked_action.name}'")
     figures = reports.figures_of(obj, scene, built) | {"frames": [first, last]} | report
@@ -199,7 +198,7 @@ def _bake_and_measure(obj, scene, wanted: tuple[int, int], choice: bake.Choice, 
     if not recorder:
         return {}
     seconds = time.perf_counter() - began
-    messages = [text for text in (STATE.messages.get(name) for name in (obj.name, scene.name)) if text]
+    messages = [text for text in (runtime.STATE.messages.get(name) for name in (obj.name, scene.name)) if text]
     return {"bake_seconds": seconds, **recorder.figures(obj), "messages": messages}
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import bpy
 import numpy as np
 
-from ..core.blender import bake, preferences
+from ..core.blender import bake, preferences, runtime
 from ..core.blender.physics import world
-from ..core.blender.runtime import STATE
 from ..core.blender.tools import measure
 
 SCHEMA = 1  # version of the reports' form, described in docs/report.schema.json
@@ -19,7 +18,7 @@ DIGITS = 6  # significant digits of a report's figures
 
 
 def save(path: Path | None) -> None:
-    if STATE.interrupted:  # noted where Blender swallowed it
+    if runtime.STATE.interrupted:  # noted where Blender swallowed it
         raise KeyboardInterrupt
     if path is None:
         print("not saved: no --output")
@@ -83,7 +82,7 @@ class Recorder:
             **baked,
             **self._meter.summary(character=obj.name),
             "worst": self._worst[obj.name].summary(),
-            "warnings": list(STATE.warnings.get(obj.name, ())),
+            "warnings": list(runtime.STATE.warnings.get(obj.name, ())),
         }
 
 

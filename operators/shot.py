@@ -6,12 +6,11 @@ from pathlib import Path
 
 import bpy
 
-from ..core.blender import bake, interface
+from ..core.blender import bake, interface, runtime
 from ..core.blender.bake import actions, controls, plain, travel
 from ..core.blender.languages import translated
 from ..core.blender.physics import built, world
 from ..core.blender.run import reconcile, shot_run, simulate
-from ..core.blender.runtime import STATE
 from ..core.blender.settings.declare import choice, flag, text, whole
 from ..core.errors import RagdollError, named
 from .base import OnArmature, Operator
@@ -186,7 +185,7 @@ class Simulating(SteppingOperator, verb="Simulating"):
             return {"FINISHED"}
         self.tell("INFO", f"Simulated frames {first} to {last}")
         for obj in shot_run.active_ragdolls(self._scene):
-            self.warn(STATE.warnings.get(obj.name, ()))
+            self.warn(runtime.STATE.warnings.get(obj.name, ()))
         return {"FINISHED"}
 
 
@@ -337,7 +336,7 @@ class ACTIVE_RAGDOLL_OT_find_controls(Operator, bpy.types.Operator, requires=MOV
 
     def act(self, context, obj):
         rows = bake.find_controls(obj, interface.scene_of(obj, context), self.to, self.limbs)
-        STATE.controls[bake.searched(obj, self.to, self.limbs)] = rows
+        runtime.STATE.controls[bake.searched(obj, self.to, self.limbs)] = rows
 
 
 class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, bpy.types.Operator, verb="Exporting", requires=COPIED):

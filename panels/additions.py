@@ -2,9 +2,8 @@
 
 import bpy
 
-from ..core.blender.interface import active_armature, short
+from ..core.blender import interface, runtime
 from ..core.blender.languages import translated
-from ..core.blender.runtime import STATE
 from ..core.blender.tools import story
 
 MODES = ("Object Mode", "Pose")
@@ -26,9 +25,9 @@ class StoryMenu:
 
     def draw(self, context):
         layout = self.layout.menu_pie() if self.is_pie else self.layout
-        obj, bone = active_armature(context), STATE.pointed if self.is_pie else ""
+        obj, bone = interface.active_armature(context), runtime.STATE.pointed if self.is_pie else ""
         bodies = obj is not None and any(part.body for part in obj.active_ragdoll.parts)
-        struck = ": " + short(obj, story.struck_bone(obj, context.object, bone)) if bodies else ""
+        struck = ": " + interface.short(obj, story.struck_bone(obj, context.object, bone)) if bodies else ""
         for name, icon in STORY:
             kind = getattr(bpy.types, f"ACTIVE_RAGDOLL_OT_{name}")
             text = translated(kind.bl_label) + struck * hasattr(kind, "blow")
@@ -48,7 +47,7 @@ class ACTIVE_RAGDOLL_MT_story_pie(StoryMenu, bpy.types.Menu):
 
 
 def _draw_in_context_menu(menu, context) -> None:
-    if active_armature(context) is not None:
+    if interface.active_armature(context) is not None:
         menu.layout.separator()
         menu.layout.menu("ACTIVE_RAGDOLL_MT_story", icon="ARMATURE_DATA")
 
@@ -64,7 +63,7 @@ def _close_remove(panel, context) -> None:
     Drawn before the panel's own button, in the same layout. Removing a world frees its bodies at once, its joints after
     them, which look at the bodies.
     """
-    if context.scene.name in STATE.live_worlds and context.scene.rigidbody_world is not None:
+    if context.scene.name in runtime.STATE.live_worlds and context.scene.rigidbody_world is not None:
         panel.layout.enabled = False
         panel.layout.label(text="Remove the scene's ragdolls first", icon="INFO")
 

@@ -4,8 +4,7 @@ import sys
 
 import bpy
 
-from ..core.blender import look_at_api
-from ..core.blender.interface import props, rows, short
+from ..core.blender import interface, look_at_api
 from ..core.blender.languages import translated
 from ..core.blender.settings import declare, lists
 from ..core.blender.stack import entries
@@ -23,7 +22,7 @@ def draw_items(layout, what: str, obj):
             row.prop(item, name, text="", emboss=False, icon=own.icon)
         else:
             bone = getattr(item, name)
-            row.label(text=short(item.id_data, bone) or "No bone", icon=own.icon if bone else "ERROR")
+            row.label(text=interface.short(item.id_data, bone) or "No bone", icon=own.icon if bone else "ERROR")
         row.prop(item, number, text="", emboss=False)
         if hasattr(item, "enabled"):
             row.prop(item, "enabled", text="")
@@ -60,11 +59,11 @@ class ACTIVE_RAGDOLL_PT_look_at_entries(Part, bpy.types.Panel, label="Bones", pa
         if entry is None:
             paragraph(layout, context, "Add the bone that looks first, then bones above it", "INFO")
             return
-        inner = rows(layout)
+        inner = interface.rows(layout)
         inner.prop_search(entry, "bone", obj.data, "bones")
-        props(inner, entry, "limit", "limit_from", "rotate_around_up_weight")
-        props(inner, entry, "reset_to_default", "axes_from", "forward_axis")
-        props(inner, entry, entry.limit_from == "PARENT" and "parent_forward_axis")
+        interface.props(inner, entry, "limit", "limit_from", "rotate_around_up_weight")
+        interface.props(inner, entry, "reset_to_default", "axes_from", "forward_axis")
+        interface.props(inner, entry, entry.limit_from == "PARENT" and "parent_forward_axis")
         layout.operator("active_ragdoll.find_look_at_axes", icon="EMPTY_SINGLE_ARROW")
         row = layout.row()
         row.label(text="Linked Bones")
@@ -94,7 +93,7 @@ class ACTIVE_RAGDOLL_PT_look_at_weight(Part, bpy.types.Panel, label="Transitions
             paragraph(layout, context, str(error), "ERROR")
         for event in chain.events:
             row = layout.row(align=True)
-            props(row, event, "frame", "kind", "weight" if event.kind == "SET" else "duration", text="")
+            interface.props(row, event, "frame", "kind", "weight" if event.kind == "SET" else "duration", text="")
             if event.kind != "SET":
                 row.prop(event, "cancel_current_transition", text="", icon="X")
         if len(chain.events):

@@ -8,10 +8,9 @@ import bpy
 import numpy as np
 from bpy.props import PointerProperty
 
-from ..core.blender import interface, preferences
+from ..core.blender import interface, preferences, runtime
 from ..core.blender.physics import body_objects
 from ..core.blender.rig.armature import armatures
-from ..core.blender.runtime import STATE
 from ..core.blender.settings.declare import flag
 from ..core.blender.tools import viewport
 from ..core.ragdoll.overlay import Show
@@ -21,7 +20,7 @@ THIN, THICK = 1.5, 2.5  # [px] of lines, at the usual size of the interface
 
 
 def _switched(_self, _context) -> None:
-    STATE.drawing = ""
+    runtime.STATE.drawing = ""
     interface.redraw()
 
 
@@ -53,7 +52,7 @@ class ActiveRagdollOverlay(bpy.types.PropertyGroup):
 def wanted(context) -> bool:
     """Whether the overlay is to be drawn in this view now."""
     space = context.space_data
-    if STATE.drawing or STATE.rendering or bpy.app.is_job_running("RENDER"):
+    if runtime.STATE.drawing or runtime.STATE.rendering or bpy.app.is_job_running("RENDER"):
         return False
     return context.scene.active_ragdoll_overlay.show and space.type == "VIEW_3D" and space.overlay.show_overlays
 
@@ -85,7 +84,7 @@ def draw_view() -> None:
             for lines in collected(context):
                 _draw(context, lines)
     except Exception as error:
-        STATE.drawing = f"{type(error).__name__}: {error}"
+        runtime.STATE.drawing = f"{type(error).__name__}: {error}"
         print("Active Ragdoll: the overlay is switched off because of an error")
         traceback.print_exc()
 
@@ -122,11 +121,11 @@ class ACTIVE_RAGDOLL_PT_overlay(Part, bpy.types.Panel, parent="setup"):
     def draw(self, context):
         layout = self.layout
         settings = context.scene.active_ragdoll_overlay
-        if STATE.drawing:
-            text = f"Off because of an error: {STATE.drawing}. Switch it off and on to try again"
+        if runtime.STATE.drawing:
+            text = f"Off because of an error: {runtime.STATE.drawing}. Switch it off and on to try again"
             paragraph(layout, context, text, "ERROR")
         column = layout.column(align=True)
-        column.active = settings.show and not STATE.drawing
+        column.active = settings.show and not runtime.STATE.drawing
         row = column.grid_flow(columns=3, even_columns=True, align=True)
         for name in ("bodies", "joints", "limits", "look_at", "hits", "attachments", "plan", "simulated"):
             row.prop(settings, name, toggle=True)

@@ -4,10 +4,9 @@ import math
 
 import bpy
 
-from ..core.blender import bake, preferences
+from ..core.blender import bake, preferences, runtime
 from ..core.blender.interface import moved, props, rows
 from ..core.blender.languages import translated
-from ..core.blender.runtime import STATE
 from ..core.blender.tools import health
 from ..core.ragdoll import drives
 from .base import Part, Sidebar, active_armature, draw_bone_name, paragraph, press
@@ -137,7 +136,7 @@ class ACTIVE_RAGDOLL_PT_bake_report(Part, bpy.types.Panel, label="Report", paren
             press(column, "find_controls", {"to": chosen.to, "limbs": chosen.limbs}, icon="VIEWZOOM")
         elif settings.baked_action is not None:
             column.label(text=settings.baked_action.name, icon="ACTION")
-        found = STATE.controls.get(bake.searched(obj, chosen.to, chosen.limbs), ())
+        found = runtime.STATE.controls.get(bake.searched(obj, chosen.to, chosen.limbs), ())
         for text in bake.report(obj) if settings.muted else found:
             paragraph(column, context, text)
 
@@ -185,7 +184,7 @@ class ACTIVE_RAGDOLL_PT_limits(Part, bpy.types.Panel, parent="setup"):
 
     def fill(self, context, obj, column):
         column.operator("active_ragdoll.check_limits", icon="CON_ROTLIMIT").widen = False
-        report = STATE.limits.get(obj.name)
+        report = runtime.STATE.limits.get(obj.name)
         if report is None:
             return
         paragraph(column, context, report.text(), "INFO")

@@ -8,9 +8,8 @@ from pathlib import Path
 import bpy
 
 from ..ragdoll import overlay
-from .interface import props, redraw, rows
+from . import interface, runtime
 from .languages import translated
-from .runtime import STATE
 from .settings.declare import choice, text, vector
 
 PACKAGE = __package__.removesuffix(".core.blender")
@@ -40,8 +39,8 @@ def recolor(_self=None, _context=None) -> None:
     """Let the overlay draw in the preferred colours; also the callback of these."""
     for name, (_label, table, kind) in PALETTE.items():
         table[kind] = tuple(chosen(name))
-    STATE.figures.clear()
-    redraw()
+    runtime.STATE.figures.clear()
+    interface.redraw()
 
 
 class ActiveRagdollPreferences(bpy.types.AddonPreferences):
@@ -63,8 +62,8 @@ class ActiveRagdollPreferences(bpy.types.AddonPreferences):
     )
 
     def draw(self, context):
-        props(rows(self.layout), self, "bones", "quality", "profile_folder")
-        props(rows(self.layout), self, *PALETTE)
+        interface.props(interface.rows(self.layout), self, "bones", "quality", "profile_folder")
+        interface.props(interface.rows(self.layout), self, *PALETTE)
         draw_keys(self.layout, context.window_manager.keyconfigs.user)
         self.layout.operator("wm.url_open", text="Open the Manual", icon="HELP").url = manifest()["website"]
 

@@ -17,7 +17,6 @@ from .. import pose as pose_space
 from .. import quaternion as q
 from ..anatomy import roles
 from ..anatomy.axes import character_axes, is_impossible, limb_directions
-from ..anatomy.roles import of_role
 from ..errors import RagdollError
 from ..skeleton import path_to_root
 from .stack import Rig, vector_to_model
@@ -145,18 +144,18 @@ class Biped:
         limbs = []
         for chain in _CHAINS:
             for side in (roles.RIGHT, roles.LEFT) if axes.swapped else (roles.LEFT, roles.RIGHT):
-                found = [of_role(anatomy, role, side)[:1] for role in chain]
+                found = [roles.of_role(anatomy, role, side)[:1] for role in chain]
                 missing = [role for role, bones in zip(chain[:3], found, strict=False) if not bones]
                 if missing:
                     raise RagdollError(f"no bone is its {side.lower()} {missing[0].lower().replace('_', ' ')}")
                 limbs.append([bones[0] if bones else -1 for bones in found])
         legs, arm = [*path(limbs[0][0]), *path(limbs[1][0])], path(limbs[2][0])
-        pelvis = (of_role(anatomy, roles.PELVIS) or path(limbs[0][0])[1:2] or [-1])[0]
+        pelvis = (roles.of_role(anatomy, roles.PELVIS) or path(limbs[0][0])[1:2] or [-1])[0]
         spine = [b for b in reversed(arm) if anatomy.roles[b] in (roles.SPINE, roles.CHEST) and b not in legs]
         if pelvis < 0 or not spine:
             raise RagdollError("it has no pelvis, or no spine")
-        neck = of_role(anatomy, roles.NECK)
-        head = (of_role(anatomy, roles.HEAD) or neck[-1:] or spine[-1:])[0]
+        neck = roles.of_role(anatomy, roles.NECK)
+        head = (roles.of_role(anatomy, roles.HEAD) or neck[-1:] or spine[-1:])[0]
         neck = [b for b in neck if b != head]
         carriers = set(path(pelvis)[1:])
         moved = {b for own in ([pelvis, head], spine, neck, *limbs) for b in own if b >= 0}

@@ -15,9 +15,8 @@ from operator import eq, ge, gt, le, lt, ne
 from numpy.typing import NDArray
 
 from ..errors import RagdollError
-from .blend_space import SpacePlayer, step_all
+from . import blend_space, stack
 from .clip import LOOP, Clip, check_whole, interpolate
-from .stack import LocalPose, Rig, Step
 
 ANY = "*"
 TIME_IN_STATE, PHASE = "time_in_state", "phase"  # that every state has; 0 when it has just been entered
@@ -40,7 +39,7 @@ class ClipSource:
         """Cycles per second."""
         return self.speed / self.clip.length if self.clip.length > 0.0 else 0.0
 
-    def pose(self, phase: float) -> LocalPose:
+    def pose(self, phase: float) -> stack.LocalPose:
         """The pose [n]; played backwards it begins at the clip's end."""
         start = self.clip.length if self.speed < 0.0 else 0.0
         return self.clip.at(self.clip.clip_time(start + phase * self.clip.length, mode=self.mode))
@@ -49,7 +48,7 @@ class ClipSource:
 class SpaceSource:
     """A blend space; the graph keeps its phase, the player its current point."""
 
-    def __init__(self, player: SpacePlayer) -> None:
+    def __init__(self, player: blend_space.SpacePlayer) -> None:
         """Raises RagdollError: samples that are additive, which a state cannot show."""
         check_whole(player.group.clips[0].poses if player.group is not None else None, f'Blend space "{player.name}"')
         self.player = player  # the space
@@ -61,7 +60,7 @@ class SpaceSource:
         """Cycles per second at the current point."""
         return 0.0 if self.weights is None else self.player.group.rate(self.weights)
 
-    def pose(self, phase: float) -> LocalPose:
+    def pose(self, phase: float) -> stack.LocalPose:
         """The blended pose [n]. Raises RagdollError where the inputs are wrong."""
         if self.message:
             raise RagdollError(self.message)
@@ -197,7 +196,7 @@ class Graph:
             result.append((playing.state, share))
         return result
 
-    def pose(self, state: GraphState, below: LocalPose) -> LocalPose:
+    def pose(self, state: GraphState, below: stack.LocalPose) -> stack.LocalPose:
         """The pose [n] at a state: each blends over what was before, as far as its blend has come. States without a
         source show the pose below."""
         result = None
@@ -284,7 +283,7 @@ class GraphPlaying:
     values: Mapping[str, float]
 
 
-class GraphPlayer(Step):
+class GraphPlayer(stack.Step):
     """The graph of a character, and the blend spaces that its states play by name, as an entry of the motion stack."""
 
     name, keeps_state = "Graph", True
@@ -292,7 +291,7 @@ class GraphPlayer(Step):
     def __init__(self, graph: Graph, sources: Mapping[str, SpaceSource]) -> None:
         self.graph, self.sources = graph, dict(sources)
 
-    def apply(self, rig: Rig, pose: LocalPose, inputs: GraphInputs, state, seconds: float) -> tuple:
+    def apply(self, rig: stack.Rig, pose: stack.LocalPose, inputs: GraphInputs, state, seconds: float) -> tuple:
         """The pose that the current states give, over the one below as far as the weight goes, and a `GraphPlaying`.
 
         A parameter that is not a number counts with its default. A state that cannot be shown shows the pose below.
@@ -301,7 +300,7 @@ class GraphPlayer(Step):
         wrong = "Its value is not a number: its default counts"
         self.messages = {f'Parameter "{name}"': wrong for name in inputs.parameters if name not in values}
         players = {name: source.player for name, source in self.sources.items()}
-        spaces, troubles = step_all(players, {} if state is None else state.spaces, inputs.spaces, seconds)
+        spaces, troubles = blend_space.step_all(players, {} if state is None else state.spaces, inputs.spaces, seconds)
         self.messages |= {f'Blend space "{name}"': text for name, text in troubles.items()}
         for name, source in self.sources.items():
             source.weights = spaces[name].weights if name in spaces else None

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .. import quaternion
-from ..pose import moved
+from .. import pose, quaternion
 from .joints.limits import ellipse_radius, half_axes_of, hinge_axis
 
 KINDS = 7  # of lines
@@ -182,16 +181,16 @@ class Wires:
         low, high = figure.limit_min[i], figure.limit_max[i]
         radius = float(np.clip(0.5 * figure.lengths[i], *(share * figure.height for share in GAUGE)))
         if self._cone[row]:
-            self._add(moved(cone_edges(low, high, radius), parent_frame), parent, parent, i, SWING)
-            self._add(moved(np.array([[origin, radius * BONE]]), child_frame), i, i, i, SWING_MARK)
+            self._add(pose.moved(cone_edges(low, high, radius), parent_frame), parent, parent, i, SWING)
+            self._add(pose.moved(np.array([[origin, radius * BONE]]), child_frame), i, i, i, SWING_MARK)
             if high[1] - low[1] < 2.0 * math.pi - 1e-3:
                 self._add(twist_edges(low[1], high[1], radius), self.count + i, self.count + i, i, TWIST)
                 tick = radius * np.array([[(0.0, 0.6, 0.0), (0.0, 0.6, 0.36)]])
-                self._add(moved(tick, child_frame), i, i, i, TWIST_MARK)
+                self._add(pose.moved(tick, child_frame), i, i, i, TWIST_MARK)
         elif self._hinge[row]:
             shown, _quarter = hinge_axes(int(self._axis[row]))
-            self._add(moved(hinge_edges(low, high, radius), parent_frame), parent, parent, i, SWING)
-            self._add(moved(np.array([[origin, radius * shown]]), child_frame), i, i, i, SWING_MARK)
+            self._add(pose.moved(hinge_edges(low, high, radius), parent_frame), parent, parent, i, SWING)
+            self._add(pose.moved(np.array([[origin, radius * shown]]), child_frame), i, i, i, SWING_MARK)
 
     # ---- every frame ----------------------------------------------------------------------------------------------
     def read(self, matrices) -> "Reading":

@@ -8,7 +8,6 @@ from mathutils import Matrix
 
 from ... import skeleton
 from ...anatomy import axes, masses, roles
-from ...anatomy.roles import CREATURE, GENERIC, HUMAN
 from ...errors import RagdollError, listed
 from ...pose import affine
 from ...ragdoll import drives
@@ -16,8 +15,6 @@ from ...ragdoll.bodies import fitting, shapes
 from ...ragdoll.drives import joint_motors, servo
 from .. import preferences, runtime
 from ..rig import armature, rig_graph, skinning
-from ..rig.armature import BindPose, anatomy_of, check_armature, keep_bind_pose, refuse_baked, rigid
-from ..runtime import STATE
 from ..settings import saved
 from ..settings.bone import store_roles
 from ..stack import pose_stack
@@ -33,7 +30,7 @@ def body_masses(obj, pose, plan, height: float, anatomy) -> np.ndarray:
     settings = obj.active_ragdoll
     model, volumes = settings.mass_model, np.array([shape.volume() for shape in plan.shapes])
     if model == "AUTO":
-        model = masses.DEFAULT_TABLE if anatomy.kind == HUMAN else "DENSITY"
+        model = masses.DEFAULT_TABLE if anatomy.kind == roles.HUMAN else "DENSITY"
     if model == "DENSITY":
         density = settings.density
         if density == AUTOMATIC_DENSITY:
@@ -115,7 +112,7 @@ def build(obj, scene, bones: str | np.ndarray = "DEFORM", *, update: bool = True
         bones = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones], dtype=bool)
         if not bones.any():
             raise RagdollError(f"No bone of '{obj.name}' is simulated")
-    with STATE.writing():
+    with runtime.STATE.writing():
         saved.bring_up([obj] if saved.is_old(obj) else ())
         # A duplicate shares another's ragdoll and has none to keep.
         untouched = not (obj.active_ragdoll.is_ragdoll and obj in built.duplicates())
@@ -125,8 +122,8 @@ def build(obj, scene, bones: str | np.ndarray = "DEFORM", *, update: bool = True
             if obj.active_ragdoll.is_ragdoll:
                 remove.remove_all([obj], keep_world=obj.active_ragdoll.scene == scene)
             report = _make(obj, scene, *plan)
-            STATE.messages.pop(obj.name, None)
-            STATE.evaluated[scene.name] = scene.frame_current, -1
+            runtime.STATE.messages.pop(obj.name, None)
+            runtime.STATE.evaluated[scene.name] = scene.frame_current, -1
             if update:
                 show_helpers(scene)
                 scene.view_layers[0].update()
@@ -159,7 +156,7 @@ def plan_of(obj, scene, bones, *, uneven: bool = False) -> tuple:
     if not uneven:
         armature.check_scale(obj, to_world)
     anatomy, notes = _find_bind_pose(obj, poses, frames)
-    pose = BindPose(obj, to_world)
+    pose = armature.BindPose(obj, to_world)
     asked_for = bones
     if isinstance(bones, str):
         asked_for = armature.selected(obj) if bones == "SELECTED" else np.full(len(pose.names), bones == "ALL")
@@ -178,7 +175,7 @@ def plan_of(obj, scene, bones, *, uneven: bool = False) -> tuple:
     joint_objects.check_limits(obj, plan)
     height, scale = _size(obj, pose, chosen | deform, to_world)
     masses = body_masses(obj, pose, plan, height, anatomy)
-    unknown = [pose.names[bone] for bone in plan.bones if anatomy.roles[bone] == GENERIC]
+    unknown = [pose.names[bone] for bone in plan.bones if anatomy.roles[bone] == roles.GENERIC]
     notes += [f"not recognised, so treated generically: {listed(unknown)}"] if unknown else []
     notes += [f"'{pose.names[i]}' stands at the ground: no body" for i in np.flatnonzero(grounded & ~chosen)]
     return to_world, poses, pose, anatomy, vertices, plan, (height, scale, masses), notes
@@ -348,8 +345,8 @@ def choose_bind_pose(obj, scene=None) -> None:
     """Have the animation's pose at a scene's current frame, without physics, for the bind pose; without a scene, the
     rest pose. A build brings it about. Raises RagdollError: it is baked, or a bone stands nowhere in that pose.
     """
-    check_armature(obj)
-    refuse_baked(obj)
+    armature.check_armature(obj)
+    armature.refuse_baked(obj)
     local = None
     if scene is not None:
         _world, (pose,) = source.poses_over(obj, [scene.frame_current], scene.frame_current)
@@ -357,9 +354,9 @@ def choose_bind_pose(obj, scene=None) -> None:
         if len(bad):
             bone = obj.pose.bones[int(bad[0])].name
             raise RagdollError(f"Bone '{bone}' of '{obj.name}' has a pose that is not a number")
-        local = rigid(pose)
-    with STATE.writing():
-        keep_bind_pose(obj, local)
+        local = armature.rigid(pose)
+    with runtime.STATE.writing():
+        armature.keep_bind_pose(obj, local)
     runtime.settings_changed(obj, layout=True)
 
 
@@ -367,22 +364,22 @@ def _find_bind_pose(obj, poses, frames) -> tuple:
     """Where no body could take the bind pose, have the most natural of some poses [f, n, 4, 4]. Returns the anatomy in
     the bind pose, and notes of what that is.
     """
-    pose, found = BindPose(obj, np.eye(4)), anatomy_of(obj)
+    pose, found = armature.BindPose(obj, np.eye(4)), armature.anatomy_of(obj)
     parents = pose.parents
     if not axes.is_impossible(found, parents, pose.heads, pose.tails):
         return found, [] if pose.moved is None else ["the bind pose is taken from the animation, not the rest pose"]
     best, least, chosen = None, (True, np.inf), 0
     for row in np.unique(np.linspace(0, len(poses) - 1, min(CANDIDATES, len(poses))).astype(int)):
-        local = rigid(poses[row])
+        local = armature.rigid(poses[row])
         tails = armature.posed_tails(obj, local)
-        anatomy = anatomy_of(obj, (local, tails))
+        anatomy = armature.anatomy_of(obj, (local, tails))
         strain = axes.strain(anatomy, parents, local[:, :3, 3], tails)
-        if strain < axes.AT_EASE and (anatomy.kind == CREATURE, strain) < least:
-            best, least, chosen = local, (anatomy.kind == CREATURE, strain), int(frames[row])
+        if strain < axes.AT_EASE and (anatomy.kind == roles.CREATURE, strain) < least:
+            best, least, chosen = local, (anatomy.kind == roles.CREATURE, strain), int(frames[row])
     if best is None:
         return found, [axes.IMPOSSIBLE]
-    keep_bind_pose(obj, best)
-    return anatomy_of(obj), [f"no body could take the bind pose: the pose of frame {chosen} stands in for it"]
+    armature.keep_bind_pose(obj, best)
+    return armature.anatomy_of(obj), [f"no body could take the bind pose: the pose of frame {chosen} stands in for it"]
 
 
 # ---- physics armature -----------------------------------------------------------------------------------------------

@@ -14,8 +14,7 @@ from ...ragdoll.bodies import overlap
 from ...ragdoll.joints import constraints, limits
 from ..rig.armature import rig_limits, rigid
 from ..runtime import STATE
-from . import built
-from .helpers import helper, join, limit
+from . import built, helpers
 
 LIMIT_MARGIN = np.radians(5.0)  # margin of a default range beyond what the animation needs
 ASIDE = np.radians(0.1)  # turn about its other axes that a hinge bears without visibly fighting it
@@ -245,13 +244,13 @@ def make_joints(obj, scene, collection, pose, plan, animated, apart) -> int:
             specs = constraints.opened(specs, animated[i], OPEN_MARGIN)
         for spec in specs:
             shown = {"place": frame @ affine(_rotation(spec.rotation)), "size": size, "aside": False}
-            empty = helper(f"{obj.name} {name} Joint", None, collection, built.JOINT, name, **shown)
+            empty = helpers.helper(f"{obj.name} {name} Joint", None, collection, built.JOINT, name, **shown)
             turn = _rotation(settings.joint_rotation) @ _rotation(spec.rotation)
             slides = (apart[i] @ turn,) if i in apart else ()
             _constraint(scene, empty, spec, (bodies[i], bodies[parent]), *slides)
     for i, k in plan.no_collide:
         shown = {"place": affine(np.eye(3), plan.shapes[i].center), "size": size, "aside": False}
-        empty = helper(f"{obj.name} Overlap", None, collection, built.JOINT, pose.names[plan.bones[i]], **shown)
+        empty = helpers.helper(f"{obj.name} Overlap", None, collection, built.JOINT, pose.names[plan.bones[i]], **shown)
         free = constraints.ConstraintSpec(type="GENERIC", rotation=(1.0, 0.0, 0.0, 0.0))
         _constraint(scene, empty, free, (bodies[i], bodies[k]))
     made = len(built.helpers(collection, built.JOINT))
@@ -265,12 +264,12 @@ def _rotation(wxyz) -> np.ndarray:
 
 def _constraint(scene, empty, spec, pair, apart=((0.0, 0.0, 0.0),)) -> None:
     """Make a constraint object a joint. It may slide as far as the animation does: `apart` [f, 3], in its frame."""
-    constraint = join(scene, empty, spec.type, *pair)
+    constraint = helpers.join(scene, empty, spec.type, *pair)
     for axis, bounds, way in zip("xyz", spec.angular_limits, np.transpose(apart).tolist(), strict=True):
         if spec.type == "GENERIC":
-            limit(constraint, f"lin_{axis}", (min(0.0, *way), max(0.0, *way)) if spec.lock_linear else None)
+            helpers.limit(constraint, f"lin_{axis}", (min(0.0, *way), max(0.0, *way)) if spec.lock_linear else None)
         if spec.type == "GENERIC" or (spec.type == "HINGE" and axis == "z"):
-            limit(constraint, f"ang_{axis}", bounds)
+            helpers.limit(constraint, f"ang_{axis}", bounds)
 
 
 def joint_frames(obj) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -13,16 +13,13 @@ from ... import quaternion
 from ...errors import RagdollError
 from ...pose import affine, between
 from ...ragdoll import attachment, drives
-from ...ragdoll.attachment import DISTANCE, FIXED, STATED
 from ...ragdoll.drives import law, servo
-from ..physics import built, source, world
-from ..physics.helpers import add_spring, helper, limit, make_kinematic, used_again
+from ..physics import built, helpers, source, world
 from ..rig.armature import array_of, pose_matrices, rigid
 from ..runtime import STATE
 from ..settings import at_frame
 from ..stack import pose_stack, world_reader
-from .shot_run import Effect
-from .write import put, set_springs
+from . import shot_run, write
 
 
 class Attached:
@@ -70,7 +67,7 @@ class Attached:
         self.body, self.row = part.body, rows[part.body.name]
         self.part = part.offset  # from the bone's to the body's frame [4, 4]
         self.point = (np.linalg.inv(part.offset) @ [*item.point, 1.0])[:3]  # in the body's frame [3] [m]
-        self.stated, self.reach = item.offset == STATED, item.reach_seconds
+        self.stated, self.reach = item.offset == attachment.STATED, item.reach_seconds
         turn = quaternion.normalize(np.array(item.offset_rotation, dtype=float))
         # From the other's to the bone's place [4, 4], if one is stated.
         self.offset = affine(quaternion.to_matrix(turn), item.offset_location) if self.stated else np.eye(4)
@@ -119,7 +116,7 @@ def switch_on(run, own: Attached, body, now) -> None:
 
 def stated_place(own: Attached, place, body) -> np.ndarray:
     """Where the body should be [4, 4]; for a POINT, where its point should be, with the target's orientation."""
-    if own.kind == FIXED:
+    if own.kind == attachment.FIXED:
         return place @ own.offset @ own.part
     return affine(place[:3, :3], (place @ own.offset)[:3, 3])
 
@@ -157,7 +154,7 @@ _KINDS = built.ATTACHMENT, built.HOLDER
 SETTLING = 3  # frames after the reach time in which the rest of a stated offset is closed again
 
 
-class Attachments(Effect):
+class Attachments(shot_run.Effect):
     """The attachments of all characters of a run."""
 
     def __init__(self, run, scene) -> None:
@@ -187,7 +184,7 @@ class Attachments(Effect):
         for own in (own for own in self.all if own.holder is not None):
             try:
                 own.place = own.command = place_of(run, own, scene, run.first)
-                put(run, own.holder, own.place)
+                write.put(run, own.holder, own.place)
             except RagdollError as error:
                 _fail(run, own, str(error))
 
@@ -212,10 +209,10 @@ class Attachments(Effect):
             attached[own.row] = True
             if own.other_row >= 0:
                 attached[own.other_row] = True
-            if own.holder is not None and own.kind != DISTANCE:
+            if own.holder is not None and own.kind != attachment.DISTANCE:
                 # The animation's place does not pull at a body that has another place to be at, nor at those below it.
                 factor[1, own.below] = 0.0
-                if own.kind == FIXED:
+                if own.kind == attachment.FIXED:
                     factor[0, own.row] = 0.0
         self.state(factor=factor, awake=attached)
 
@@ -252,7 +249,7 @@ def _step(run, own: Attached, scene, seconds: float, substeps: int) -> None:
     if own.since is None:
         switch_on(run, own, body, now)
     own.since += 1
-    if own.kind == DISTANCE:
+    if own.kind == attachment.DISTANCE:
         length = settings.length if settings.length > 0.0 else own.length
         _rope(run, own, scene, body, now, before, length, seconds)
         _move_holder(run, own, own.place)
@@ -267,10 +264,10 @@ def _step(run, own: Attached, scene, seconds: float, substeps: int) -> None:
     gains = _gains(run, own, scene, settings.max_force, seconds, substeps, body, now)
     if own.grip is None:
         frame = affine(now[:3, :3], point_of(own, body))
-        own.grip = np.linalg.inv(now) @ (body if own.kind == FIXED else frame)
+        own.grip = np.linalg.inv(now) @ (body if own.kind == attachment.FIXED else frame)
         _join(run, own, frame, gains)
     elif settings.max_force > 0.0 or own.capped:
-        set_springs(_constraint_of(run, own), gains)
+        write.set_springs(_constraint_of(run, own), gains)
     own.capped = settings.max_force > 0.0
     if own.holder is not None:
         wanted = own.place
@@ -285,7 +282,7 @@ def _approach(run, own: Attached, body, now, left: int) -> None:
     """Take a step towards a stated offset between two simulated bodies, by limits that are set again in each frame."""
     wanted = stated_place(own, now @ own.base, body)
     point = point_of(own, body)
-    if own.kind == FIXED:
+    if own.kind == attachment.FIXED:
         turn = wanted[:3, :3] @ body[:3, :3].T  # the point also moves when the body turns
         angles = attachment.turned_towards(turn, 1.0 / left)
         way = (wanted[:3, 3] + turn @ (point - body[:3, 3]) - point) / left
@@ -314,9 +311,9 @@ def _gains(run, own: Attached, scene, max_force: float, seconds: float, substeps
     fall = 0.5 * max(scene.gravity.length, 1e-6) * seconds**2
     error, angle, found = 0.0, 0.0, []  # of the body, from where its constraint holds it
     if own.grip is not None:
-        wanted, place = now @ own.grip, body[:3, 3] if own.kind == FIXED else point_of(own, body)
+        wanted, place = now @ own.grip, body[:3, 3] if own.kind == attachment.FIXED else point_of(own, body)
         error = float(np.linalg.norm(place - wanted[:3, 3]))
-        if own.kind == FIXED:
+        if own.kind == attachment.FIXED:
             turns = quaternion.from_matrix(np.stack([body[:3, :3], wanted[:3, :3]]))
             angle = float(quaternion.angle_between(turns[0], turns[1]))
     for inertia, *cap in ((mass, max_force, error, fall), (mass * height**2, max_force * arm, angle, fall / arm)):
@@ -336,7 +333,7 @@ def _let_go(run, own: Attached) -> None:
 def _move_holder(run, own: Attached, command) -> None:
     if own.holder is not None:
         own.command = command
-        put(run, own.holder, command)
+        write.put(run, own.holder, command)
 
 
 def _fail(run, own: Attached, text: str) -> None:
@@ -358,7 +355,7 @@ def _ensure_helpers(obj, scene, wanted) -> list:
         if len(joints) == len(whole) == 2:
             key = whole[0].object1, None if holders else whole[0].object2
             free.setdefault(key, []).append((*joints, holders[0] if holders else None))
-    return used_again(scene, free, wanted, lambda pair: _make_attachment(obj, scene, *pair))
+    return helpers.used_again(scene, free, wanted, lambda pair: _make_attachment(obj, scene, *pair))
 
 
 def _by_number(settings) -> dict[int, list]:
@@ -374,12 +371,12 @@ def _make_attachment(obj, scene, body, other) -> tuple:
     number = 1 + max(_by_number(settings), default=0)
     if other is None:
         mesh, tags = settings.parts[0].target.data, (built.HOLDER, "", number)
-        made = helper(f"{obj.name} Holder", mesh, settings.collection, *tags, place=body.matrix_basis)
-        holder = other = make_kinematic(scene, made)
+        made = helpers.helper(f"{obj.name} Holder", mesh, settings.collection, *tags, place=body.matrix_basis)
+        holder = other = helpers.make_kinematic(scene, made)
     tags, shown = (built.ATTACHMENT, "", number), {"place": body.matrix_basis, "size": 0.01 * settings.height}
-    joints = [helper(f"{obj.name} Attachment", None, settings.collection, *tags, **shown) for _ in range(2)]
+    joints = [helpers.helper(f"{obj.name} Attachment", None, settings.collection, *tags, **shown) for _ in range(2)]
     for joint in joints:
-        add_spring(scene, joint, body, other).enabled = False
+        helpers.add_spring(scene, joint, body, other).enabled = False
     return *joints, holder
 
 
@@ -408,13 +405,13 @@ def _join(run, own: Attached, frame, gains, linear=(None,) * 3, angular=None) ->
     own.live = 0 if own.live is None else 1 - own.live
     constraint = _constraint_of(run, own)
     for i, axis in enumerate("xyz"):
-        limit(constraint, f"lin_{axis}", linear[i])
-        limit(constraint, f"ang_{axis}", None if angular is None else (float(angular[i]),) * 2)
+        helpers.limit(constraint, f"lin_{axis}", linear[i])
+        helpers.limit(constraint, f"ang_{axis}", None if angular is None else (float(angular[i]),) * 2)
         setattr(constraint, f"use_spring_{axis}", True)  # limits alone have no springs, whatever this says
-        setattr(constraint, f"use_spring_ang_{axis}", own.kind == FIXED)
+        setattr(constraint, f"use_spring_ang_{axis}", own.kind == attachment.FIXED)
     if gains is not None:
-        set_springs(constraint, gains)
-    put(run, own.joints[own.live], frame)
+        write.set_springs(constraint, gains)
+    write.put(run, own.joints[own.live], frame)
     constraint.enabled = True
     pair = own.body.evaluated_get(run.graph), own.other.evaluated_get(run.graph)
     constraint.object1, constraint.object2 = pair if gains is not None else pair[::-1]

@@ -11,13 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ... import quaternion
+from ... import pose, quaternion
 from ...errors import RagdollError
-from ...pose import affine, between, moved
 from ...ragdoll import hits as core_hits
 from ...ragdoll.drives import springs
-from ..physics import body_objects, built, world
-from ..physics.helpers import add_spring, helper, make_kinematic, used_again
+from ..physics import body_objects, built, helpers, world
 from ..rig import armature, clips
 from ..runtime import STATE
 from . import shot_run, write
@@ -209,7 +207,7 @@ class Hits(shot_run.Effect):
         if not weak.any():
             return False
         bodies = zip(character.bodies.objects, run.wanted[character.rows], strict=True)
-        low = np.array([moved(np.array(body.bound_box), place)[:, 2].min() for body, place in bodies])
+        low = np.array([pose.moved(np.array(body.bound_box), place)[:, 2].min() for body, place in bodies])
         return weak[low < low.min() + FLAT * character.height].mean() >= 0.5
 
     def wound(self, character) -> tuple | None:
@@ -244,7 +242,7 @@ def _step_character(run, own: CharacterHits, scene, struck) -> np.ndarray:
             STATE.warn(own.character.name, text)
     # A push turns with its body during the frame, so take its direction in the middle of the frame.
     if any(kind_of(push.hit) == 0 for push in found):
-        bodies = between(run.body_before[rows], run.body[rows], 1.5)  # if they move on as in the last frame
+        bodies = pose.between(run.body_before[rows], run.body[rows], 1.5)  # if they move on as in the last frame
         halfway = _pushes(run, own, scene, bodies, begin, end, rate)
         middle = {(push.hit.title, push.row): push.impulse for push in halfway if kind_of(push.hit) == 0}
     for push in found:
@@ -284,7 +282,7 @@ def _wound(run, own: CharacterHits, push, way) -> np.ndarray:
     """Where a hit along a unit vector [3] came in, on the surface of its body, in the body's frame [3]."""
     body, far = run.body[own.character.rows.start + push.row], own.character.height
     half = np.ptp(np.array(own.character.bodies.objects[push.row].bound_box), axis=0) / 2.0
-    start = moved(np.array(push.hit.point), body) - far * way
+    start = pose.moved(np.array(push.hit.point), body) - far * way
     far = min(far, core_hits.box_met(start, way, body[None], half)[1])  # a point beside its box is as it is
     return np.linalg.solve(body, np.append(start + far * way, 1.0))[:3]
 
@@ -329,7 +327,7 @@ def _drive(run, hitter: Hitter, impulse, seconds: float, substeps: int, height: 
         hitter.place, hitter.acting = point, False
     else:
         return
-    write.put(run, hitter.obj, affine(np.eye(3), hitter.place))
+    write.put(run, hitter.obj, pose.affine(np.eye(3), hitter.place))
 
 
 # ---- hitters --------------------------------------------------------------------------------------------------------
@@ -344,7 +342,7 @@ def _ensure_hitters(own: CharacterHits, scene) -> None:
         if whole and (spring.object1, spring.object2) == (part.body, helper_object):
             free.setdefault((part.bone, spring.use_breaking), []).append(helper_object)
     wanted = [(h.bone, h.kind > 0) for h in own.hitters]
-    found = used_again(scene, free, wanted, lambda key: _make_hitter(obj, scene, parts[key[0]], key[1]))
+    found = helpers.used_again(scene, free, wanted, lambda key: _make_hitter(obj, scene, parts[key[0]], key[1]))
     for hitter, helper_object in zip(own.hitters, found, strict=True):
         hitter.obj = helper_object
 
@@ -352,9 +350,9 @@ def _ensure_hitters(own: CharacterHits, scene) -> None:
 def _make_hitter(obj, scene, part, blow: bool):
     settings = obj.active_ragdoll
     name = f"{obj.name} {part.bone} Hitter"
-    made = helper(name, part.target.data, settings.collection, built.HITTER, part.bone, place=part.bind)
-    hitter = make_kinematic(scene, made)
-    constraint = add_spring(scene, hitter, part.body, hitter)
+    made = helpers.helper(name, part.target.data, settings.collection, built.HITTER, part.bone, place=part.bind)
+    hitter = helpers.make_kinematic(scene, made)
+    constraint = helpers.add_spring(scene, hitter, part.body, hitter)
     constraint.enabled = False
     constraint.disable_collisions = False  # none of its own anyway, and the pair must not be looked for
     constraint.use_breaking = blow

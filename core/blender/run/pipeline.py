@@ -17,13 +17,12 @@ from ..settings import at_frame
 from ..stack import pose_stack
 from . import attachments, hits, recovery, shot_run, tone, write
 from .kinematic import KinematicBlend, LimitRescue
-from .shot_run import Run
 
 # In the order in which they act; where one leads bodies, a later one has the last word.
 EFFECTS = (hits.Hits, attachments.Attachments, LimitRescue, KinematicBlend, recovery.Recoveries, tone.Tone)
 
 
-def start(scene) -> Run:
+def start(scene) -> shot_run.Run:
     """Warm up and stand at the shot's first frame; called while the scene is about to show that frame.
 
     Three frames before: the world is emptied. Two before: bodies in bind pose, where Blender makes the joints, so
@@ -41,7 +40,7 @@ def start(scene) -> Run:
     world.set_range(scene)
     source.source_scene(scene)
     view_layers.choose(scene, first)
-    run = Run(scene, first)
+    run = shot_run.Run(scene, first)
     for character in run.characters:
         pose_stack.forget(character.obj)
         STATE.readings[character.name] = {}
@@ -92,14 +91,14 @@ def start(scene) -> Run:
     return run
 
 
-def _evaluate_source(run: Run, scene, frame: int) -> None:
+def _evaluate_source(run: shot_run.Run, scene, frame: int) -> None:
     hidden, began = scene.active_ragdoll.source, time.perf_counter()
     hidden.frame_set(frame)
     run.source_graph = hidden.view_layers[0].depsgraph
     run.source_seconds += time.perf_counter() - began
 
 
-def _carry_settings(run: Run) -> None:
+def _carry_settings(run: shot_run.Run) -> None:
     """Carry edited settings of keyed characters to their sources, where all of them are read."""
     for character in run.characters:
         of = {} if character.motion is not None else {"group": ""}  # entries of a motion stack that nobody reads
@@ -112,7 +111,7 @@ def _carry_settings(run: Run) -> None:
             at_frame.carry(character.obj)
 
 
-def step(run: Run, scene) -> None:
+def step(run: shot_run.Run, scene) -> None:
     """Prepare the next frame: pose of the source, place of the targets, gains of the drives. Raises RagdollError: a
     body was deleted, or the animation is not a number.
     """
@@ -155,7 +154,7 @@ def step(run: Run, scene) -> None:
     run.frame = run.reached = frame
 
 
-def _weigh(run: Run, seconds: float) -> None:
+def _weigh(run: shot_run.Run, seconds: float) -> None:
     """Take the weights of the frame to come: which bodies are limp, and how far targets may be ahead of theirs."""
     run.weighed = rotation, translation = run.weights()
     run.undriven = (rotation == 0.0) & (translation == 0.0) & ~run.kinematic
@@ -169,7 +168,7 @@ def _weigh(run: Run, seconds: float) -> None:
     run.reach = (reach, 1.0 + 2.0 * np.cos(reach)) if np.any(reach < np.pi) else None
 
 
-def observe(run: Run, scene) -> None:
+def observe(run: shot_run.Run, scene) -> None:
     """After a frame is shown: where the bodies stand now, and what follows from it for the next frame. Raises
     RagdollError: a body was deleted, is not a number or has left all bounds.
     """
@@ -189,7 +188,7 @@ def observe(run: Run, scene) -> None:
 
 # ---- reading ------------------------------------------------------------------------------------------------------
 # `np.add.reduce` and its like are what `sum` and `max` come to: in every frame the way there takes its time.
-def _posed(run: Run, scene, frame: int | None, record: bool) -> np.ndarray:
+def _posed(run: shot_run.Run, scene, frame: int | None, record: bool) -> np.ndarray:
     """The bones in the world [m, 4, 4], with their scale, after the motion stack; without it for no frame."""
     columns = np.empty((run.characters[-1].rows.stop, 4, 4))  # of the matrices: one product for each character
     for character in run.characters:
@@ -209,7 +208,7 @@ def _posed(run: Run, scene, frame: int | None, record: bool) -> np.ndarray:
     return columns.transpose(0, 2, 1)
 
 
-def _wanted(run: Run, scene, frame: int, record: bool = True) -> np.ndarray:
+def _wanted(run: shot_run.Run, scene, frame: int, record: bool = True) -> np.ndarray:
     """Where the animation has the bodies: rigid matrices [m, 4, 4], world."""
     matrices = _posed(run, scene, frame, record)
     axes = matrices[:, :3, :3]
@@ -222,7 +221,7 @@ def _wanted(run: Run, scene, frame: int, record: bool = True) -> np.ndarray:
     return result
 
 
-def _read_bodies(run: Run) -> np.ndarray:
+def _read_bodies(run: shot_run.Run) -> np.ndarray:
     """Read where the bodies stand after the last frame. Returns the ways that they have come in it [m, 3].
     Raises RagdollError naming one that has come too far, or nowhere.
     """
@@ -242,7 +241,7 @@ def _read_bodies(run: Run) -> np.ndarray:
     return moved
 
 
-def _note_calm(run: Run, before: tuple, gravity: tuple) -> None:
+def _note_calm(run: shot_run.Run, before: tuple, gravity: tuple) -> None:
     """Find limp characters that lie nearly still, by `run.moved` of the frame before and the gravity [3] [m/s^2]."""
     (moved, seconds), pull = run.moved, math.hypot(*gravity)
     if run.kept[0] != seconds:
@@ -268,7 +267,7 @@ def _note_calm(run: Run, before: tuple, gravity: tuple) -> None:
             run.gains_dirty = True
 
 
-def _read_settings(run: Run, scene) -> None:
+def _read_settings(run: shot_run.Run, scene) -> None:
     """Read the weights of all bodies; those of keyed characters from the source, which stands at the frame to come."""
     dirty, run.settings_dirty = run.settings_dirty, False
     if not dirty and not any(character.keyed for character in run.characters):
@@ -315,7 +314,7 @@ def _read_settings(run: Run, scene) -> None:
     run.limited = bool(np.any(run.numbers["max_torque"] > 0.0) or np.any(run.numbers["max_force"] > 0.0))
 
 
-def _apply_settings(run: Run, scene) -> None:
+def _apply_settings(run: shot_run.Run, scene) -> None:
     """Write what bodies are kinematic and how much of the physics is shown, where it differs from before."""
     started = scene.frame_current > run.first
     if run.modes_dirty:

@@ -9,11 +9,10 @@ from ..physics import built, source, view_layers, world
 from ..runtime import STATE
 from ..settings import at_frame
 from ..stack import pose_stack
-from . import records, write
-from .shot_run import Run, active_ragdolls
+from . import records, shot_run, write
 
 
-def show_other(run: Run | None, scene) -> None:
+def show_other(run: shot_run.Run | None, scene) -> None:
     """After a jump, show the cached pose if the frame was simulated, otherwise the animation."""
     if run is not None:
         run.graph = view_layers.depsgraph_of(scene)
@@ -44,7 +43,7 @@ def tell_gone_back(scene, frame: int) -> None:
     STATE.messages[scene.name] = f"{what}: play from the shot's first frame, without extensions that change the frame"
 
 
-def show_again(run: Run, scene) -> None:
+def show_again(run: shot_run.Run, scene) -> None:
     """After an edit without a change of frame, write again what the run had written to evaluated copies.
 
     The edit may have made Blender copy an object anew from its original, such as a physics armature when a bone gets
@@ -62,7 +61,7 @@ def show_again(run: Run, scene) -> None:
                 part.anchor.update_tag(refresh={"OBJECT"})
 
 
-def _write_shown_blend(run: Run, character, scene) -> bool:
+def _write_shown_blend(run: shot_run.Run, character, scene) -> bool:
     """Write the physics blend of a frame that was simulated. Returns whether another one was shown."""
     frame = scene.frame_current
     if character.blends is None:
@@ -86,11 +85,11 @@ def show_cached(scene) -> None:
     frame = math.floor(scene.frame_current_final)  # also where time is remapped
     share = scene.frame_current_final - frame
     # Blender shows the last frame's bodies in the sub-frames after it, too.
-    _mute_originals(active_ragdolls(scene), not (first <= scene.frame_current_final < last + 1 and frame != 0))
-    keyed = [obj for obj in active_ragdolls(scene) if at_frame.is_keyed(obj, "physics_blend")]
+    _mute_originals(shot_run.active_ragdolls(scene), not (first <= scene.frame_current_final < last + 1 and frame != 0))
+    keyed = [obj for obj in shot_run.active_ragdolls(scene) if at_frame.is_keyed(obj, "physics_blend")]
     if keyed:
         scene.active_ragdoll.source.frame_set(frame, subframe=share)
-    for obj in active_ragdolls(scene):
+    for obj in shot_run.active_ragdolls(scene):
         record = records.record_of(obj, frame)
         if record is None and obj not in keyed:
             continue
@@ -102,10 +101,10 @@ def show_cached(scene) -> None:
 
 def stop_showing(scene) -> None:
     """When the baked cache is freed, make the physics armatures show the animation."""
-    _mute_originals(active_ragdolls(scene), True)
+    _mute_originals(shot_run.active_ragdolls(scene), True)
     for obj in pose_stack.characters(scene):
         obj.active_ragdoll.property_unset("seen")
-    for obj in active_ragdolls(scene):
+    for obj in shot_run.active_ragdolls(scene):
         if obj.active_ragdoll.recovery.record:
             obj.active_ragdoll.recovery.property_unset("record")
             source.set_influence(obj, obj.active_ragdoll.physics_blend)

@@ -14,7 +14,6 @@ import numpy as np
 from ... import pose as pose_space
 from ...errors import RagdollError
 from ...motion import stack
-from ...motion.stack import MatrixPose, Rig
 from ..physics import built, source, world
 from ..rig import clips
 from ..rig.armature import anatomy_of, armatures, array_of, converted, pose_matrices
@@ -48,7 +47,7 @@ class PoseStack:
         tidy(source.scene_of(obj))
         self._rest = clips.RigRest(obj)
         skeleton = self._rest.skeleton
-        self.rig = Rig(skeleton, self._rest.bind, lambda: anatomy_of(obj).roles)
+        self.rig = stack.Rig(skeleton, self._rest.bind, lambda: anatomy_of(obj).roles)
         self.entries, self.problems = entries.of(obj, self.rig)
         self.messages = dict(self.problems)
         self.states = {}
@@ -103,7 +102,7 @@ class PoseStack:
         except RagdollError:
             matrices = _with_extent(matrices)
             local = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
-        before = MatrixPose(local)
+        before = stack.MatrixPose(local)
         memory = self.seen.setdefault(frame, {}) if record else dict(self.seen.get(frame, {}))
         reader = WorldReader(scene, self.obj, now, matrices, frame, memory, playing, self._other, self.keyed)
         after, states, failed = stack.run(given, self.rig, before, reader, states, reader.seconds)

@@ -10,7 +10,6 @@ from ...motion.look_at.chain import from_roles
 from ..physics import build, built, helpers, source
 from ..physics.remove import drop_source_scenes, remove_collections
 from ..rig import action_channels, armature
-from ..rig.armature import anatomy_of, check_armature, refuse_baked
 from ..runtime import STATE, settings_changed
 from ..settings import lists
 from ..settings.bone import store_roles
@@ -77,7 +76,7 @@ def drop(obj) -> None:
     settings = obj.active_ragdoll
     if settings.target_armature is None:
         return
-    refuse_baked(obj)
+    armature.refuse_baked(obj)
     _take_away(obj)
     if settings.is_ragdoll:
         settings.layout_changed = True  # until it is built anew, which may be refused
@@ -136,7 +135,7 @@ def remove(obj, what: str) -> None:
     owner = entries.lists()[what].owner(obj)
     if owner is None or lists.active_index(owner, what) < 0:
         raise RagdollError(f"'{obj.name}': there is nothing to remove")
-    refuse_baked(obj)
+    armature.refuse_baked(obj)
     lists.remove_item(owner, what)
     drop_if_idle(obj)
 
@@ -211,7 +210,7 @@ def appended_action(path: str, name: str):
 
 def pose_action(obj, name: str):
     """A new action of one frame: the pose that the character shows now. Raises RagdollError: no armature."""
-    check_armature(obj)
+    armature.check_armature(obj)
     posed = obj.evaluated_get(bpy.context.view_layer.depsgraph).pose.bones
     bases = [armature.converted(b.bone, b.matrix, b.parent and b.parent.matrix, invert=True) for b in posed]
     location, rotation, scale = keyframes.decompose(np.array(bases)[None])
@@ -331,12 +330,12 @@ def set_up_look_at(obj, scene, target=None) -> tuple:
     Returns the chain's settings, the number of feet that are held, and notes for the user.
     Raises RagdollError: no head or neck is recognised, or the character cannot have a motion stack.
     """
-    check_armature(obj)
+    armature.check_armature(obj)
     if target == obj:
         raise RagdollError(f"'{obj.name}' cannot look at itself: choose another object")
     if target is not None and target.name not in scene.objects:
         raise RagdollError(f"'{target.name}' is not in the scene '{scene.name}'")
-    rig, anatomy = rig_of(obj), anatomy_of(obj)
+    rig, anatomy = rig_of(obj), armature.anatomy_of(obj)
     found = from_roles(rig, anatomy)
     ensure(obj, scene)
     settings = obj.active_ragdoll

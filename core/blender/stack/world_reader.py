@@ -9,7 +9,6 @@ import numpy as np
 
 from ...errors import RagdollError
 from ..physics import source
-from ..physics.source import STAND_IN_FOR, scene_of
 from ..physics.view_layers import depsgraph_of
 from ..rig.armature import armatures, array_of, pose_matrices
 from ..settings import at_frame
@@ -36,7 +35,7 @@ def is_simulated(obj) -> bool:
 
 def follow(obj, other) -> None:
     """Link an object into the hidden scene, or make a stand-in, so that a stack can read it at the coming frame."""
-    scene = scene_of(obj)
+    scene = source.scene_of(obj)
     hidden = scene.active_ragdoll.source if scene is not None else None
     if hidden is None or other == obj or other.name in hidden.objects or other.name not in scene.objects:
         return
@@ -45,7 +44,7 @@ def follow(obj, other) -> None:
     elif is_carried(other) and other.animation_data is not None and _stand_in(other, hidden) is None:
         copy = other.copy()
         copy.name = STAND_IN.format(other.name)
-        copy[STAND_IN_FOR] = other.name
+        copy[source.STAND_IN_FOR] = other.name
         copy.parent = None
         copy.matrix_parent_inverse.identity()
         hidden.collection.objects.link(copy)
@@ -54,7 +53,7 @@ def follow(obj, other) -> None:
 
 
 def _stand_in(obj, hidden):
-    return next((o for o in hidden.collection.objects if o.get(STAND_IN_FOR) == obj.name), None)
+    return next((o for o in hidden.collection.objects if o.get(source.STAND_IN_FOR) == obj.name), None)
 
 
 def is_carried(obj) -> bool:
@@ -70,8 +69,8 @@ def tidy(scene) -> None:
     hidden = scene.active_ragdoll.source
     sources = {o.active_ragdoll.source for o in armatures(scene.objects)}
     for other in [other for other in hidden.collection.objects if other not in sources]:
-        if STAND_IN_FOR in other:
-            if other[STAND_IN_FOR] not in scene.objects:
+        if source.STAND_IN_FOR in other:
+            if other[source.STAND_IN_FOR] not in scene.objects:
                 bpy.data.objects.remove(other)
         elif other.name not in scene.objects or is_simulated(other):
             hidden.collection.objects.unlink(other)

@@ -6,10 +6,9 @@ from mathutils import Vector
 from ...anatomy.roles import GENERIC
 from ...errors import RagdollError
 from ...ragdoll.diagnosis import ERROR, INFO, NO_WAY_UP, REBUILD, WARNING, Finding, left_over, refusal
-from .. import interface, preferences
+from .. import interface, preferences, runtime
 from ..physics import built, ground, world
 from ..run import get_up
-from ..runtime import STATE
 from . import diagnose
 
 RANK = (ERROR, WARNING, INFO)
@@ -40,13 +39,13 @@ def notices(obj, scene) -> list[Finding]:
 
 
 def _of_character(obj, scene):
-    settings, stack = obj.active_ragdoll, STATE.motions.get(obj.name)
+    settings, stack = obj.active_ragdoll, runtime.STATE.motions.get(obj.name)
     state = settings.run_state
-    for text in dict.fromkeys(filter(None, map(STATE.messages.get, (obj.name, scene.name)))):
+    for text in dict.fromkeys(filter(None, map(runtime.STATE.messages.get, (obj.name, scene.name)))):
         yield Finding("", ERROR, text, "")
     for name, text in stack.messages.items() if stack is not None else ():
         yield Finding("", ERROR, text if text.startswith(name) else f"{name}: {text}", "")
-    for text in STATE.warnings.get(obj.name, ()):  # what the run goes on without
+    for text in runtime.STATE.warnings.get(obj.name, ()):  # what the run goes on without
         if text != _no_way_up(obj):  # which has a button, or it was told to blend
             yield Finding("", WARNING, text, "")
     if state == "NONE":
@@ -65,10 +64,10 @@ def _of_ragdoll(obj, scene, state: str):
         yield from diagnose.quick(obj, scene)
     except RagdollError as error:
         yield Finding("", ERROR, str(error), "", (), *REBUILD)
-    build, found = STATE.diagnoses.get(obj.name, (None, ()))
+    build, found = runtime.STATE.diagnoses.get(obj.name, (None, ()))
     if build == diagnose.identity(obj):
         yield from (finding for finding in found if finding.kind not in diagnose.QUICK)
-    report = STATE.limits.get(obj.name)
+    report = runtime.STATE.limits.get(obj.name)
     if report is not None and report.found and not report.widened:
         yield Finding("", WARNING, report.text(), "", (), "check_limits", {"widen": True}, "Widen to Fit")
     if state == "CACHED" and (settings.cache_outdated or not world.cache_covers_shot(scene)):
@@ -90,14 +89,14 @@ def _of_ragdoll(obj, scene, state: str):
 def _no_way_up(obj) -> str:
     """Why a character cannot get up over hands and feet; looked for once in each build."""
     build = diagnose.identity(obj)
-    if STATE.upright.get(obj.name, ("",))[0] != build:
+    if runtime.STATE.upright.get(obj.name, ("",))[0] != build:
         reason = ""
         try:
             get_up.biped(obj)
         except RagdollError as error:
             reason = f"'{obj.name}' gets up by a blend: {error}"
-        STATE.upright[obj.name] = build, reason
-    return STATE.upright[obj.name][1]
+        runtime.STATE.upright[obj.name] = build, reason
+    return runtime.STATE.upright[obj.name][1]
 
 
 def has_floor(obj, scene) -> bool:

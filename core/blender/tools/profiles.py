@@ -9,16 +9,14 @@ from pathlib import Path
 import bpy
 import numpy as np
 
-from ... import profile as files
 from ... import quaternion, skeleton
 from ...anatomy import axes, joints
 from ...errors import RagdollError, listed
-from ...profile import AUTO, BY_NAME, NO_PART, Entry, Field, Profile, Schema, match, mirrored, shortest
+from ...profile import AUTO, BY_NAME, NO_PART, Entry, Field, Profile, Schema, dump, match, mirrored, parse, shortest
 from ...ragdoll.bodies import convex, fitting
-from .. import preferences
+from .. import preferences, runtime
 from ..physics import body_objects
 from ..rig.armature import BindPose, anatomy_of, check_armature, refuse_baked, rigid
-from ..runtime import STATE, settings_changed
 from ..settings import at_frame, declare, object
 from ..settings.bone import ActiveRagdollBone
 
@@ -236,7 +234,7 @@ def _write(obj, wanted) -> int:
     """Set what differs; how many settings did. On any trouble all are put back."""
     written = []
     try:
-        with STATE.writing():
+        with runtime.STATE.writing():
             for group, settings in wanted:
                 for key, value in settings.items():
                     name = _ATTRIBUTES.get(key, key)
@@ -248,13 +246,13 @@ def _write(obj, wanted) -> int:
                         written.append((group, name, old))
                         setattr(group, name, value)
     except Exception:
-        with STATE.writing():
+        with runtime.STATE.writing():
             for group, name, old in reversed(written):
                 setattr(group, name, old)
         raise
     if written:
         needs = [declare.declarations(type(group))[name].needs for group, name, _old in written]
-        settings_changed(obj, layout=any(need is not None and need.build for need in needs))
+        runtime.settings_changed(obj, layout=any(need is not None and need.build for need in needs))
     return len(written)
 
 
@@ -269,7 +267,7 @@ def _differ(old, new) -> bool:
 def write(path: Path, profile: Profile) -> None:
     """Write a profile's file. Raises RagdollError: it cannot be written there."""
     with on_disk(path):
-        Path(path).write_text(files.dump(profile), encoding="utf-8", newline="\n")
+        Path(path).write_text(dump(profile), encoding="utf-8", newline="\n")
 
 
 def read(path: Path) -> Profile:
@@ -278,7 +276,7 @@ def read(path: Path) -> Profile:
     with on_disk(path):
         data = path.read_bytes()
     try:
-        return files.parse(data.decode("utf-8-sig"), schema())
+        return parse(data.decode("utf-8-sig"), schema())
     except UnicodeDecodeError as error:
         raise RagdollError(f"{path.name}: not a text in UTF-8 (byte {error.start})") from error
     except RagdollError as error:

@@ -30,8 +30,7 @@ at 24 frames of 10 substeps, a released body of 0.5 to 2 Hz: within 0.03 % of th
 import numpy as np
 
 from ... import quaternion
-from . import servo
-from .law import Factor, Frame, Joints, Law, Parameter, Side
+from . import law, servo
 
 LOWEST, HIGHEST = 0.1, 30.0  # [Hz]
 MOST_DAMPING = 3.0
@@ -112,20 +111,20 @@ def joint_motor(relative, before, target, last, weight, frequency, damping_ratio
 
 
 # fmt: off
-FREQUENCY = Parameter(
+FREQUENCY = law.Parameter(
     name="frequency", setting="spring_frequency", title="Frequency [Hz]", called="spring's frequency", unit="Hz",
     description="How often a second a body would swing on its spring, at weight 1",
     default=3.0, lowest=LOWEST, highest=HIGHEST, within=(LOWEST, HIGHEST), option=("frequency", "HZ", "of the springs"),
-    factor=Factor("frequency_scale", "Frequency", "Multiplies the character's spring frequency", 0.01))
-DAMPING_RATIO = Parameter(
+    factor=law.Factor("frequency_scale", "Frequency", "Multiplies the character's spring frequency", 0.01))
+DAMPING_RATIO = law.Parameter(
     name="damping_ratio", setting="spring_damping_ratio", title="Damping Ratio", called="damping ratio",
     description="Of the springs: 0 swings for ever, 1 comes to rest soonest without swinging",
     default=1.0, lowest=0.0, highest=MOST_DAMPING, option=("damping", "RATIO", "damping ratio of the springs"),
-    factor=Factor("damping_scale", "Damping", "Multiplies the character's damping ratio"))
+    factor=law.Factor("damping_scale", "Damping", "Multiplies the character's damping ratio"))
 # fmt: on
 
 
-class Spring(Law):
+class Spring(law.Law):
     """Damped springs, softer with the weight: a weight w has the frequency times the square root of w."""
 
     identifier, label = "SPRING", "Spring"
@@ -137,7 +136,7 @@ class Spring(Law):
         """As far as the servo's axes bear, whatever the weight."""
         return np.full_like(weight, servo.FARTHEST)
 
-    def gains(self, side: Side, frame: Frame) -> tuple:
+    def gains(self, side: law.Side, frame: law.Frame) -> tuple:
         """See `spring2`."""
         frequency = side.parameters["frequency"] * np.sqrt(side.weight)
         if frame.is_first:
@@ -151,7 +150,7 @@ class Spring(Law):
             stiffness = servo.capped(stiffness, *(np.reshape(each, (-1, 1)) for each in side.cap))
         return stiffness, damping
 
-    def joint_command(self, joints: Joints) -> tuple:
+    def joint_command(self, joints: law.Joints) -> tuple:
         """See `joint_motor`."""
         course = joints.relative, joints.start, joints.end, joints.memory.get("last")
         settings = joints.parameters["frequency"], joints.parameters["damping_ratio"], joints.tensors()

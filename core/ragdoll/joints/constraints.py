@@ -39,7 +39,6 @@ import numpy as np
 
 from ... import quaternion
 from . import limits
-from .limits import beyond_ellipse, checked_limits, cone_angles, half_axes_of, hinge_axis, measured_angles
 
 HALF_TURN = math.pi - 1e-3  # [rad] a range this close to a full turn is no limit; Bullet folds angles beyond it
 # Largest relative error of the swing limit for which no further constraint is spent. Bullet adds a few tenths of a per
@@ -82,9 +81,9 @@ def plan(joint_type: str, limit_min, limit_max) -> list[ConstraintSpec]:
         limit_min, limit_max: swing X, twist Y, swing Z [rad], [3], positive about the joint's axes, from bind pose.
             Ignored (but checked) for FIXED and FREE.
     """
-    lower, upper = checked_limits(limit_min, limit_max)
+    lower, upper = limits.checked_limits(limit_min, limit_max)
     if joint_type == "HINGE":
-        axis, half = hinge_axis(lower, upper), math.sqrt(0.5)
+        axis, half = limits.hinge_axis(lower, upper), math.sqrt(0.5)
         # Rotations that carry the Empty's Z axis to the joint's X, Y, Z.
         rotation = ((half, 0.0, half, 0.0), (half, -half, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))[axis]
         bounds = range_or_free(float(lower[axis]), float(upper[axis]))
@@ -140,7 +139,7 @@ def _excess(radius: np.ndarray, target: np.ndarray, thickness: np.ndarray) -> np
 def plan_cone(lower, upper) -> list[ConstraintSpec]:
     """The constraints that come nearest to a cone with limits [3], see `plan`."""
     lower, upper = np.round(lower, 6), np.round(upper, 6)
-    half_axes = np.maximum(half_axes_of(lower, upper), _HALF_AXIS_MIN)
+    half_axes = np.maximum(limits.half_axes_of(lower, upper), _HALF_AXIS_MIN)
     # Evenly spread on the ellipse, not in angle, so that an elongated one's tips are not missed.
     x, z = np.cos(_DIRECTIONS), np.sin(_DIRECTIONS)
     axis_x = np.where(x >= 0.0, half_axes[0], half_axes[1])
@@ -275,7 +274,7 @@ def _held(key) -> list[ConstraintSpec]:
     first = limits.x_first(low, high)
     most = (np.pi, _STEEPEST) if first else (_STEEPEST, np.pi)
     x, z = np.clip(x, -most[0], most[0]), np.clip(z, -most[1], most[1])
-    out = beyond_ellipse(x, z, low, high) > ALLOWED
+    out = limits.beyond_ellipse(x, z, low, high) > ALLOWED
     about_x = quaternion.from_axis_angle((1.0, 0.0, 0.0), x[out])
     about_z = quaternion.from_axis_angle((0.0, 0.0, 1.0), z[out])
     beyond = quaternion.multiply(about_x, about_z) if first else quaternion.multiply(about_z, about_x)
@@ -296,7 +295,7 @@ _STEEPEST = np.radians(89.0)  # of the second swing, which is singular at a righ
 def _lets_through(specs, rotations) -> bool:
     """Whether constraints allow the swing of any of the rotations [k, 4]."""
     for spec in specs:
-        angles = measured_angles([spec.rotation], rotations)[0]
+        angles = limits.measured_angles([spec.rotation], rotations)[0]
         allowed = np.ones(len(rotations), dtype=bool)
         for axis, limit in enumerate(spec.angular_limits[:2]):
             if limit is not None:
@@ -312,7 +311,7 @@ def opened(specs: list[ConstraintSpec], r_rel, margin: float) -> list[Constraint
     Where the poses come near the singular middle angle of a constraint all its angular limits are given up; a
     bound that would go beyond half a turn too.
     """
-    angles = measured_angles([spec.rotation for spec in specs], r_rel)
+    angles = limits.measured_angles([spec.rotation for spec in specs], r_rel)
     result = []
     for spec, low, high in zip(specs, angles.min(axis=1), angles.max(axis=1), strict=True):
         bounds = list(spec.angular_limits) if max(-low[1], high[1]) <= SINGULAR else [None] * 3
@@ -340,19 +339,19 @@ def widened(joint_type: str, limit_min, limit_max, r_rel, margin: float) -> tupl
         r_rel: observed unit quaternions (w, x, y, z) in the joint's frame [..., 4].
         margin: what an observed rotation that needs wider limits keeps to them [rad].
     """
-    low, high = (each.copy() for each in checked_limits(limit_min, limit_max))
+    low, high = (each.copy() for each in limits.checked_limits(limit_min, limit_max))
     q = np.asarray(r_rel, dtype=float).reshape(-1, 4)
     if joint_type in ("FIXED", "FREE") or not limits.excess(joint_type, low, high, q).any():
         return low, high
     if joint_type == "HINGE":
-        axis = hinge_axis(low, high)
+        axis = limits.hinge_axis(low, high)
         _widen_range(low, high, axis, limits.twist_angle(quaternion.swing_twist(q, np.eye(3)[axis])[1], axis), margin)
         return low, high
     _widen_cone(low, high, q, margin)
     for _round in range(4):  # the angles depend on which swing is the wider one
-        x, turn, z = cone_angles(low, high, q)
+        x, turn, z = limits.cone_angles(low, high, q)
         _widen_range(low, high, 1, turn, margin)
-        if not beyond_ellipse(x, z, low, high).any():
+        if not limits.beyond_ellipse(x, z, low, high).any():
             break
         for ix in (0, 1):
             for iz in (0, 1):
@@ -371,7 +370,7 @@ def _widen_cone(low: np.ndarray, high: np.ndarray, q: np.ndarray, margin: float)
     swing_x, twist, swing_z = limits.swing_twist_angles(q)
     _widen_range(low, high, 1, twist, margin)
     angle, direction = np.hypot(swing_x, swing_z), np.arctan2(swing_z, swing_x)
-    old = half_axes_of(low, high)
+    old = limits.half_axes_of(low, high)
     outside = angle > limits.ellipse_radius(old, direction)
     angle = np.minimum(angle + margin, math.pi)[outside]
     x, z = angle * np.cos(direction[outside]), angle * np.sin(direction[outside])

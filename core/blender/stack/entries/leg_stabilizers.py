@@ -4,12 +4,10 @@ import bpy
 import numpy as np
 
 from ....errors import RagdollError
-from ....motion.limbs import LONGEST, SHORTEST, LegStabilizer, stabilize
+from ....motion import limbs, stack
 from ....motion.look_at.chain import from_roles
-from ....motion.stack import Inputs, Rig, Step
-from ...interface import props, rows
+from ... import interface, runtime
 from ...rig.armature import anatomy_of
-from ...runtime import STATE
 from ...settings.declare import STACK, STACK_VALUE, flag, number, share, text, whole
 from . import ItemStep, ListKind, look_at
 
@@ -24,7 +22,7 @@ class ActiveRagdollLegStabilizer(bpy.types.PropertyGroup):
     enabled: flag("Enabled", None, True, needs=STACK)
     foot_bone: text("Foot", needs=STACK)
     bones_count: whole("Bones", "Of the leg from the foot up, the foot included: 3 for a human, 1 for a foot on a "
-        "control", 3, min=SHORTEST, max=LONGEST, needs=STACK)
+        "control", 3, min=limbs.SHORTEST, max=limbs.LONGEST, needs=STACK)
     ik_weight: share("Weight", "Share of the way back", keyed=True, needs=STACK_VALUE)
     off_while_limp: flag("Off While Limp", "Weight 0 while the leg's bodies are limp, as when the character falls",
         needs=STACK)
@@ -44,7 +42,7 @@ class Leg(ItemStep):
     def make(self, rig, item):
         foot = rig.bone(self.name, item.foot_bone)
         more = {name: getattr(item, name) for name in ("min_distance", "max_iterations", "tolerance")}
-        self.solver = LegStabilizer(rig, foot, item.bones_count, self.name, **more)
+        self.solver = limbs.LegStabilizer(rig, foot, item.bones_count, self.name, **more)
         self._bones = [rig.name(bone) for bone in self.solver.bones]
 
     def weight(self, reader) -> float:
@@ -55,7 +53,7 @@ class Leg(ItemStep):
         return now.ik_weight * reader.remembered(("strength", self.name), lambda: strength(self.obj, self._bones))
 
 
-class AllLegs(Step):
+class AllLegs(stack.Step):
     """All legs of a character at once, which costs less than one after the other."""
 
     name, reads_reference = "Leg stabilisers", True
@@ -63,18 +61,18 @@ class AllLegs(Step):
     def __init__(self, legs: list[Leg]) -> None:
         self.legs = legs
 
-    def read(self, reader, _pose) -> Inputs | None:
+    def read(self, reader, _pose) -> stack.Inputs | None:
         for leg in self.legs:
             leg.solver.ik_weight = leg.weight(reader)
-        return Inputs() if any(leg.solver.ik_weight > 0.0 for leg in self.legs) else None
+        return stack.Inputs() if any(leg.solver.ik_weight > 0.0 for leg in self.legs) else None
 
     def apply(self, rig, pose, inputs, _state, _seconds) -> tuple:
-        return stabilize([leg.solver for leg in self.legs], rig, pose, inputs), None
+        return limbs.stabilize([leg.solver for leg in self.legs], rig, pose, inputs), None
 
 
 def strength(obj, bones: list[str]) -> float:
     """1 while a leg's bodies are driven, or there is no run; down to 0 where they are limp."""
-    runs = [run for run in STATE.runs.values() if run.frame is not None]
+    runs = [run for run in runtime.STATE.runs.values() if run.frame is not None]
     run, character = next(((run, c) for run in runs for c in run.characters if c.name == obj.name), (None, None))
     if run is None or run.frame <= run.first:
         return 1.0
@@ -94,7 +92,7 @@ class LegStabilizers(ListKind):
 
     def steps(self, obj, rig):
         """Of legs that share bones only the first one can be made."""
-        made: list[LegStabilizer] = []
+        made: list[limbs.LegStabilizer] = []
         for name, make in super().steps(obj, rig):
             yield name, lambda make=make: _beside(rig, make(), made)
 
@@ -106,23 +104,23 @@ class LegStabilizers(ListKind):
         item.bones_count = legs_of(obj).get(bone, 3)
 
     def draw(self, layout, obj, item):
-        inner = rows(layout)
+        inner = interface.rows(layout)
         inner.prop_search(item, "foot_bone", obj.data, "bones")
         inner.prop(item, "bones_count")
-        props(rows(inner, keyed=True), item, "ik_weight")
+        interface.props(interface.rows(inner, keyed=True), item, "ik_weight")
         iterated = ("max_iterations", "tolerance") if _bends_iteratively(obj, item) else ()
-        props(inner, item, "off_while_limp", "min_distance", *iterated)
+        interface.props(inner, item, "off_while_limp", "min_distance", *iterated)
 
 
 def _bends_iteratively(obj, item) -> bool:
     """Whether a leg, the active one, bends at more than two places: bones in pieces count as one, once it is made."""
-    steps = getattr(STATE.motions.get(obj.name), "entries", ())
+    steps = getattr(runtime.STATE.motions.get(obj.name), "entries", ())
     legs = (leg for step in steps if isinstance(step, AllLegs) for leg in step.legs)
     places = (leg.solver.joints for leg in legs if leg.index == obj.active_ragdoll.active_leg_stabilizer)
     return len(next(places, range(item.bones_count))) > 3
 
 
-def _beside(rig: Rig, step: Leg, made: list) -> Leg:
+def _beside(rig: stack.Rig, step: Leg, made: list) -> Leg:
     """A leg, put among those made before. Raises RagdollError where it shares bones with one of them."""
     leg = step.solver
     for other in made:
