@@ -159,7 +159,7 @@ def test_muscles_give_no_momentum(fresh_scene):
     assert rigs.angles(between[0], between[-1]).max() > 30.0  # its limbs did move
 
 
-@pytest.mark.parametrize("name", or_own("Knight.glb", own=("own mixamo",)))
+@pytest.mark.parametrize("name", or_own("Knight.glb", "mh_game_engine.blend", own=("own mixamo",)))
 def test_tone_calms_the_joints_and_reflexes_put_the_arms_before_the_head(name):
     rag, stunned = (falling.fall(name, "back", *tone) for tone in (falling.RAG, falling.STUNNED))
     fast, calm = (np.percentile(fall.joint_speeds(), 95) for fall in (rag, stunned))
@@ -167,7 +167,7 @@ def test_tone_calms_the_joints_and_reflexes_put_the_arms_before_the_head(name):
     assert stunned.fold() < 90.0 and stunned.rest() < 3.0
     awake = falling.fall(name, "back", *falling.AWAKE)
     assert np.percentile(awake.joint_speeds(), 95) < 300.0 and awake.fold() < 90.0 and awake.rest() < 3.0
-    assert awake.arms_first() and awake.head_speed() < rag.head_speed()
+    assert awake.arms_first() and awake.head_speed() < 0.75 * rag.head_speed()
 
 
 @pytest.mark.parametrize("hit", (False, True))

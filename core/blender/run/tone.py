@@ -37,7 +37,7 @@ class Falling:
         self.known, self.turns = tone.sided(np.array(record["postures"] or none, dtype=float)[:, own])
         settings = [obj.pose.bones[name].active_ragdoll for name in character.bone_names]
         roles = np.array([each.role for each in settings])
-        self.kept = np.where(np.isin(roles[own], (THIGH, SHANK)), tone.KEEPS, 0.0)
+        self.kept = np.where(np.isin(roles[own], (THIGH, SHANK) if record["postures"] else ()), tone.KEEPS, 0.0)
         self.arms, parents = np.isin(roles[own], ARM), np.maximum(run.parents[character.rows] - begin, -1)
         # Joints of a chain are springs in series, which together are to be as stiff as one.
         self.serial = np.maximum(chains_of(roles, parents)[1], 1)[own] ** 0.5
@@ -208,10 +208,10 @@ class Tone(shot_run.Effect):
         weight *= run.effect("hits").strength[rows]
         if held:
             weight[[*held]] = np.maximum(weight[[*held]], [*held.values()])
-        braced = np.minimum(np.where(joints["arms"], tone.BRACED * weight, weight), 1.0)
-        weight, own = np.where(reflexes > 0.0, braced, weight), run.numbers["max_torque"][rows]
-        weight = tone.stiffened(weight, fades, self._memory["last"][0], relative, joints["limits"])
-        strongest = np.where(own > 0.0, own, joints["strengths"])
+        braced, own = np.where(joints["arms"] & (reflexes > 0.0), tone.BRACED, 1.0), run.numbers["max_torque"][rows]
+        weight, last = np.minimum(braced * weight, 1.0), self._memory["last"][0]
+        weight = tone.stiffened(weight, fades, last, relative, joints["limits"])
+        strongest = np.where(own > 0.0, own, braced * joints["strengths"])
         frequency = tone.FREQUENCY * joints["serial"] / np.array(paces)[whose]
         return motors.Muscles(
             of=joints["of"],

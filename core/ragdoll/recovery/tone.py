@@ -25,14 +25,15 @@ FREQUENCY, DAMPING_RATIO = 3.0, 1.0  # [Hz], of a spring at weight 1
 SETTLES = 0.4  # [s] from the pose at the knock-out to the posture: in less, hands would be faster than people's
 KEEPS = 0.35  # share of the pose at the knock-out that legs keep in a fall forwards: the one ahead stays ahead
 FADES, LEFT = 0.5, 0.1  # [s] of the tone after the trunk has touched, and what is left of it
+BRAKES = 0.15  # [s] of these after which muscles lead nowhere any more: arms that pushed on would lift the trunk again
 LATEST = 0.6  # [s] after which it fades though nothing was touched, unless the fall goes on
 STILL_FALLING, TUMBLING = 1.0, 1.0  # [m/s] of the trunk downwards; in any direction
 NOTICES = 0.08  # [s] in which reflexes follow the way of the fall
 SURE = 0.15  # of the height: how far the trunk leans, or will, when there is no doubt about the way
 HIGH = 0.6, 0.9  # [s] to the floor: below the first it is time to protect, above the second to draw in
 BEFORE = 0.1  # [s] before an impact muscles tighten, as those of arms do in falls forwards (Dietz and others 1981)
-HOLDS = 1.5  # see `Fall.holds`
-BRACED = 1.5  # factor on the weights of arms that protect
+HOLDS, LETS_GO = 1.5, 0.25  # see `Fall.holds`, and [s] after the impact until muscles have let go
+BRACED = 1.5  # factor on weights and torques of arms that protect: stretched muscles give up to 1.8 times (Katz 1939)
 STIFFENS, STIFF = np.radians(20.0), 0.8  # before a limit, and the weight that it comes to there
 THIN = 1e-3  # [rad] least range of a swing
 REACHES, HELD = 0.15, 0.6  # [s] in which an arm goes to where it hurts, and its weight then
@@ -84,7 +85,7 @@ class Fall:
 
         All muscles tighten just before the trunk meets the floor, or the impact would throw limbs about, then let go.
         """
-        return HOLDS * float(smooth_step(self.met / FADES))
+        return HOLDS * float(smooth_step(self.met / LETS_GO))
 
 
 def pace(size: float, gravity: float) -> float:
@@ -148,19 +149,20 @@ def sided(postures: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def target(falls: list, of: np.ndarray, start: np.ndarray, postures: tuple, kept, lying: np.ndarray) -> np.ndarray:
     """Where joints are led [k, 4], from the pose at the knock-out [k, 4] and the postures, see `sided`.
 
-    What no posture says anything of stays as it was. As the tone fades the pose that it lies in [k, 4] takes the
-    place of all, so that limbs do not go on creeping to where nothing lets them.
+    What no posture says anything of stays as it was. As the tone fades the pose that it lies in [k, 4] takes its place, as
+    limbs would go on creeping to where nothing lets them; a man's legs go to bind pose: bent, they would stand in the air.
 
     Args:
-        of: to which of the falls each joint belongs [k]. kept: share of the pose at the knock-out that stays [k].
+        of: to which of the falls each joint belongs [k]. kept: share of the pose at the knock-out that legs keep [k].
     """
-    known, turns = postures
+    (known, turns), legs = postures, kept > 0.0
     settled, forwards = np.array([(fall.settled, fall.forwards) for fall in falls])[of].T
-    faded = np.array([smooth_step(fall.faded / FADES) for fall in falls])
+    faded = smooth_step(np.array([fall.faded for fall in falls])[of] / np.where(legs, FADES, BRAKES))
     mixed = quaternion.normalize(np.einsum("kp,pkj->kj", np.array([fall.shares for fall in falls])[of[known]], turns))
     result = start.copy()
     result[known] = quaternion.slerp(start[known], mixed, (settled * (1.0 - kept * forwards))[known])
-    return quaternion.slerp(result, lying, faded[of]) if faded.any() else result
+    lies = np.where(legs[:, None], quaternion.identity(), lying)
+    return quaternion.slerp(result, lies, faded) if faded.any() else result
 
 
 def stiffened(weight: np.ndarray, fades: np.ndarray, before: np.ndarray, relative: np.ndarray, bounds: np.ndarray):
