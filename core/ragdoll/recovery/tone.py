@@ -149,8 +149,8 @@ def sided(postures: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def target(falls: list, of: np.ndarray, start: np.ndarray, postures: tuple, kept, lying: np.ndarray) -> np.ndarray:
     """Where joints are led [k, 4], from the pose at the knock-out [k, 4] and the postures, see `sided`.
 
-    What no posture says anything of stays as it was. As the tone fades the pose that it lies in [k, 4] takes its place, as
-    limbs would go on creeping to where nothing lets them; a man's legs go to bind pose: bent, they would stand in the air.
+    What no posture says anything of stays as it was. As the tone fades the pose that it lies in [k, 4] replaces all, or
+    limbs would creep on to where nothing lets them; a man's legs go to bind pose: bent, they would stand in the air.
 
     Args:
         of: to which of the falls each joint belongs [k]. kept: share of the pose at the knock-out that legs keep [k].
