@@ -67,7 +67,7 @@ def _shot(weight: float) -> tuple:
     shot.camera(scene, (-6.4, -1.6, 2.0), (0.0, 0.1, 1.85), lens=38.0)
 
     def read():
-        run = build.STATE.runs[scene.name]
+        run = build.runtime.STATE.runs[scene.name]
         drives, bodies = run.joint_drives, shot.bodies(hero)
         angles = quaternion.angle_between(drives.relative(bodies), drives.relative(run.wanted))
         return bodies, float(np.degrees(angles).mean())

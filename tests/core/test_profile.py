@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import profile
+from core import mirror, profile
 from core.anatomy import roles
 from core.errors import RagdollError
 from core.profile import Entry, Field, Profile, Schema
@@ -167,8 +167,8 @@ def test_one_sided_profile_gets_its_other_side():
     ],
 )
 def test_flipped_names(name, other):
-    assert profile.flipped_name(name) == other
-    assert profile.flipped_name(other) == name
+    assert mirror.flipped_name(name) == other
+    assert mirror.flipped_name(other) == name
 
 
 ARMS = anatomy(("HAND", "LEFT", 0), ("HAND", "RIGHT", 0), ("SPINE", "CENTER", 0), ("SPINE", "CENTER", 1))
