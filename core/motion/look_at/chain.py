@@ -137,8 +137,8 @@ class LookAt:
     def _solved(self, view: ModelView, target: tuple, up: tuple, last_side: int) -> tuple[dict, int]:
         """Local rotations of the turned bones, and the side."""
         entries = self._entries(view, up)
-        frame, sight = entries[0].frame, entries[0].forward
-        eye, sight = frame.origin, c.unit(frame.vector(sight), sight)
+        aim = Aim(entries)
+        eye, sight = aim.sight()
         to_target = c.sub(target, eye)
         # Inside the first bone's joint there is nothing to turn to: it looks on as it does.
         if c.length(to_target) <= _AT_EYE * self._size:
@@ -146,7 +146,6 @@ class LookAt:
         side, at_edge = facing(sight, up, to_target, last_side, self.behind_margin)
         if not self._turns:
             return dict(self._replaced), side
-        aim = Aim(entries)
         if at_edge is None:
             aim.turn_to(c.add(eye, to_target), self.comfort)
         else:

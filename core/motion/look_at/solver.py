@@ -27,6 +27,11 @@ _NEAR_LIMIT, _NEAR_ANGLE = 0.25, 0.05
 # An entry turns by at most so many times its limit. Only poses that come in far beyond a limit meet this bound; it
 # lets their turns go to none as the limit goes to 0.
 _LIMITS = 8.0
+# Where a limit holds a bone, its twist is that of a turn as much shorter as its way is, both ways taken as this longer
+# [rad]: so the twist of a turn about where the bone looks, which hardly leads it anywhere, is kept.
+_WAY = 0.25
+# Sine of the angle to the axis from which on a direction counts less the nearer it is: its way round grows too steep.
+_STEEP = 0.15
 
 
 class Entry:
@@ -37,6 +42,7 @@ class Entry:
         up: unit vector. forward: where the bone looks by now, a unit vector.
         own: the bone's own turn, without what carries it.
         free: share 0..1 of what a further pass asks for that it turns by the shortest way, not about up.
+        most: angle about up that a further pass turns it by at most [rad].
     """
 
     def __init__(self, frame: Affine, forward, reference, limit: float, weight: float, up) -> None:
@@ -47,15 +53,12 @@ class Entry:
         self.least_cosine = cos(0.5 * self.largest) if self.largest < math.pi else 0.0
         self.free = max(0.0, 1.0 - weight / _UP_ALONE) ** 2
         self.free_at_limit = 1.0 - weight * weight if weight > 0.0 else 0.0
-        self.own = c.IDENTITY
+        self.own, self.most = c.IDENTITY, math.pi
 
     def turn(self, turn_from, turn_to, comfort: float) -> tuple:
-        """Turn one direction as near to another as limit and weight allow; returns that turn.
-
-        `comfort` is the share of the limit that may be used.
-        """
+        """Turn a direction to another as far as weight and a share `comfort` of the limit allow; returns that turn."""
         up, weight, limit = self.up, self.weight, self.limit
-        turn = c.arc(turn_from, turn_to, up) if weight == 0.0 else blended(turn_from, turn_to, up, weight)
+        turn, self.most = blended(turn_from, turn_to, up, weight)
         if comfort < 1.0:
             limit = max(comfort * self.given, c.angle_between(self.forward, self.reference))
         return self._taken(turn, 1.0 - weight, limit)
@@ -73,11 +76,13 @@ class Entry:
             near = max(0.0, 1.0 - room / (_NEAR_LIMIT * self.limit + _NEAR_ANGLE))
             free = self.free = max(free, near * self.free_at_limit)
             self.free_at_limit = 0.0
-        turn = c.arc(turn_from, turn_to, up) if free > 0.0 else c.IDENTITY
+        turn = c.IDENTITY
+        if free > 0.0:
+            turn = self._taken(c.part(c.arc(turn_from, turn_to, up), free), 1.0, self.limit)
         if free < 1.0:
-            turn = c.part(turn, free)
-            turn = c.multiply(c.axis_angle(up, angle_about(c.rotate(turn, turn_from), turn_to, up)), turn)
-        return self._taken(turn, free, self.limit)
+            about = c.clamped(angle_about(c.rotate(turn, turn_from), turn_to, up)[0], -self.most, self.most)
+            turn = c.multiply(self._taken(c.axis_angle(up, about), 0.0, self.limit), turn)
+        return turn
 
     def _taken(self, turn, free: float, limit: float) -> tuple:
         """As much of a turn as the limit allows; then, as far as the axis is free, along the limit's cone."""
@@ -89,34 +94,31 @@ class Entry:
             forward = c.rotate(turn, self.forward)
         own = turn if self.own is c.IDENTITY else c.multiply(turn, self.own)
         if abs(own[0]) < self.least_cosine:
-            angle = 2.0 * c.acos(abs(own[0]))
-            if angle > self.largest:
-                shorter = c.part(own, self.largest / angle)
-                turn, own = c.multiply(shorter, c.conjugate(self.own)), shorter
-                forward = c.rotate(turn, self.forward)
+            shorter = c.part(own, self.largest / (2.0 * c.acos(abs(own[0]))))
+            turn, own = c.multiply(shorter, c.conjugate(self.own)), shorter
+            forward = c.rotate(turn, self.forward)
         self.own, self.forward = c.normalized(own), forward
         return turn
 
     def _held(self, turn, beyond, free: float, limit: float, cosine: float) -> tuple:
-        forward, reference = self.forward, self.reference
-        if c.dot(forward, reference) <= cosine + 1e-12 and turn[0] * leading(turn[1:], forward, reference) <= 0.0:
-            turn, at_limit = c.IDENTITY, forward  # it is at its limit and would go further
-        else:
-            vector = turn[1:] if turn[0] >= 0.0 else c.mul(-1.0, turn[1:])
-            axis, angle = c.unit(vector, (0.0, 0.0, 1.0)), 2.0 * atan2(c.length(vector), abs(turn[0]))
-            allowed = angle_to_cone(axis, angle, forward, reference, cosine)
-            turn = c.axis_angle(axis, allowed)
-            if allowed >= angle:
-                return turn
-            at_limit = c.rotate(turn, forward)
-        if free == 0.0:
-            return turn
-        # A turn to straight behind names no side of the cone; the one it is on then.
-        side = c.perpendicular(reference, c.along(beyond, 1e-6, at_limit))
-        slide = c.arc(at_limit, c.along(c.mul(cosine, reference), sin(limit), side), self.up)
+        """What is left of a turn that would end beyond the limit: up to it, and as far as free to its nearest place."""
+        forward, reference, stopped = self.forward, self.reference, c.IDENTITY
         if free < 1.0:
-            slide = c.part(slide, free)
-        return slide if turn is c.IDENTITY else c.multiply(slide, turn)
+            vector = turn[1:] if turn[0] >= 0.0 else c.mul(-1.0, turn[1:])
+            # At its limit it would else only go further.
+            if c.dot(forward, reference) > cosine + 1e-12 or c.dot(c.cross(vector, forward), reference) > 0.0:
+                axis, angle = c.unit(vector, (0.0, 0.0, 1.0)), 2.0 * atan2(c.length(vector), abs(turn[0]))
+                stopped = c.axis_angle(axis, angle_to_cone(axis, angle, forward, reference, cosine))
+            if free == 0.0:
+                return stopped
+        # A turn to straight behind names no side of the cone; the one it is on then.
+        side = c.perpendicular(reference, c.along(beyond, 1e-6, forward))
+        edge = c.along(c.mul(cosine, reference), sin(limit), side)
+        share = (c.angle_between(forward, edge) + _WAY) / (c.angle_between(forward, beyond) + _WAY)
+        shorter = c.part(turn, min(1.0, share))
+        twist = c.multiply(c.conjugate(c.arc(forward, c.rotate(shorter, forward), self.up)), shorter)
+        slid = c.multiply(c.arc(forward, edge, self.up), twist)
+        return slid if free == 1.0 else c.multiply(c.part(c.multiply(slid, c.conjugate(stopped)), free), stopped)
 
 
 class Aim:
@@ -189,11 +191,8 @@ class Aim:
                 turn_from, turn_to = ahead(eye, sight, seen[i], to_target)
                 turn = entry.turn_on(turn_from, turn_to) if comfort is None else entry.turn(turn_from, turn_to, comfort)
                 if turn is not c.IDENTITY:
-                    if i == 0:  # the first bone's eye is its own joint
-                        sight = entry.forward
-                    else:
-                        eye, sight = c.rotate(turn, eye), c.rotate(turn, sight)
-                        to_target = c.sub(seen[i], eye)
+                    eye, sight = c.rotate(turn, eye), c.rotate(turn, sight)
+                    to_target = c.sub(seen[i], eye)
                     moved = max(moved, 2.0 * c.length(turn[1:]))
             if _is_aimed(sight, to_target):
                 break
@@ -264,35 +263,38 @@ def facing(forward, up, to_target, last_side, margin: float) -> tuple:
 
 
 def blended(turn_from, turn_to, up, weight: float) -> tuple:
-    """The turn between the shortest one (weight 0) and the one about up alone (weight 1).
+    """The turn between the shortest one (weight 0) and the one about up alone (weight 1), and the `most` of an entry.
 
     Their rotation vectors are blended: the axis goes evenly from the one to the other, and steadily over to the other
-    side as a target passes above or below, where the turn about up is none.
+    side as a target passes above or below, where the turn about up is none. Where that rather goes over up, either way
+    round would do, and each pass would go further than the one before: none may go far.
     """
+    if weight == 0.0:
+        return c.arc(turn_from, turn_to, up), math.pi
     normal = c.cross(turn_from, turn_to)
     size = c.length(normal)
     axis = c.unit(normal, c.perpendicular(turn_from, up))
     angle = atan2(size, c.dot(turn_from, turn_to))
-    vector = c.along(c.mul((1.0 - weight) * angle, axis), weight * angle_about(turn_from, turn_to, up), up)
-    return c.axis_angle(c.unit(vector, up), c.length(vector))
+    about, share = angle_about(turn_from, turn_to, up)
+    vector = c.along(c.mul((1.0 - weight) * angle, axis), weight * about, up)
+    return c.axis_angle(c.unit(vector, up), c.length(vector)), math.pi * share / (3.0 - 2.0 * share)
 
 
-def angle_about(turn_from, turn_to, axis) -> float:
-    """The angle [rad] about a unit axis that brings one direction nearest to another; 0 where all are the same."""
+def angle_about(turn_from, turn_to, axis) -> tuple:
+    """The angle [rad] about a unit axis that brings one direction nearest to another, 0 where all are the same; and
+    which share it is of the way round: less where the shorter way is over the axis, and near to the axis.
+    """
     from_axis, to_axis = c.dot(turn_from, axis), c.dot(turn_to, axis)
     radius = sqrt(max(0.0, (1.0 - from_axis * from_axis) * (1.0 - to_axis * to_axis)))
     if radius < 1e-7:
-        return 0.0
+        return 0.0, 0.0
     across, ahead = c.dot(axis, c.cross(turn_from, turn_to)), c.dot(turn_from, turn_to) - from_axis * to_axis
     # Of two directions near the axis and on opposite sides of it, the way from one to the other is over the axis.
     opposite = 0.5 - 0.5 * ahead / radius
     over = max(0.0, from_axis * to_axis) * 4.0 * opposite * opposite
-    return atan2(across, ahead + over)
-
-
-def leading(axis, forward, reference) -> float:
-    """How fast a turn about an axis brings `forward` to `reference`; negative: away from it."""
-    return c.dot(c.cross(axis, forward), reference)
+    angle, around = atan2(across, ahead + over), atan2(across, ahead)
+    counts = min(1.0, sqrt(max(0.0, 1.0 - max(from_axis * from_axis, to_axis * to_axis))) / _STEEP)
+    return counts * angle, counts * angle / around if around != 0.0 else 1.0
 
 
 def angle_to_cone(axis, angle: float, forward, reference, cosine: float) -> float:
@@ -301,7 +303,7 @@ def angle_to_cone(axis, angle: float, forward, reference, cosine: float) -> floa
     """
     fixed = c.dot(forward, axis) * c.dot(axis, reference)
     b = c.dot(forward, reference) - fixed
-    s = leading(axis, forward, reference)
+    s = c.dot(c.cross(axis, forward), reference)
     height = sqrt(b * b + s * s)
     if height < 1e-12:
         return angle
