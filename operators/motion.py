@@ -11,6 +11,7 @@ from ..core.blender.stack.entries import look_at
 from ..core.errors import RagdollError
 from .base import Operator
 
+TARGET = "Object to look at; without one the other selected object, else that of before, else a new Empty"
 DIRECTIONS = (("UP", "Up", "Earlier"), ("DOWN", "Down", "Later"))
 LISTS = menu(lambda _self: [(name, own.title, own.description) for name, own in entries.lists().items()])
 KINDS = menu(lambda _self: [(kind.identifier, kind.label, "") for kind in entries.kinds() if kind.movable])
@@ -29,11 +30,7 @@ class MotionOperator(Operator, requires=(interface.not_in_edit_mode, interface.u
 class ACTIVE_RAGDOLL_OT_setup_look_at(MotionOperator, bpy.types.Operator, label="Set Up from Roles"):
     """Make a look-at chain from eyes or head to the spine, and a stabiliser for each leg, from the bones' roles"""
 
-    target: text(
-        "Target",
-        "Object to look at; without one the other selected object, else that of before, else a new Empty",
-        options={"SKIP_SAVE"},
-    )
+    target: text("Target", TARGET, options={"SKIP_SAVE"})
 
     def act(self, context, obj):
         scene, target = interface.scene_of(obj, context), self._target(context, obj)

@@ -27,6 +27,8 @@ QUALITIES = (  # with steps a second and solver iterations of a new rigid body w
     ("STANDARD", "Standard", "480 steps a second, 40 iterations: limits hold in a limp fall", 480.0, 40),
     ("FINE", "Fine", "960 steps a second, 80 iterations: long chains and hard blows", 960.0, 80),
 )
+_QUALITY = "How finely the rigid body world is stepped where a build has to make one"
+_FOLDER = "Folder of self-made presets; empty for the folder that Blender keeps for this extension"
 PALETTE = {  # preference -> the overlay's table of colours, and which of it
     "body_color": ("Bodies", overlay.COLORS, overlay.BODY),
     "inside_color": ("Inside Limits", overlay.LIMIT_COLORS, overlay.INSIDE),
@@ -49,17 +51,8 @@ class ActiveRagdollPreferences(bpy.types.AddonPreferences):
     bl_idname = PACKAGE
 
     bones: choice("Bones", _FIRST, None, "Which bones a first build gives a body")
-    quality: choice(
-        "World Quality",
-        [each[:3] for each in QUALITIES],
-        "STANDARD",
-        "How finely the rigid body world is stepped where a build has to make one",
-    )
-    profile_folder: text(
-        "Own Presets",
-        "Folder of self-made presets; empty for the folder that Blender keeps for this extension",
-        subtype="DIR_PATH",
-    )
+    quality: choice("World Quality", [each[:3] for each in QUALITIES], "STANDARD", _QUALITY)
+    profile_folder: text("Own Presets", _FOLDER, subtype="DIR_PATH")
 
     def draw(self, context):
         interface.props(interface.rows(self.layout), self, "bones", "quality", "profile_folder")

@@ -117,18 +117,15 @@ def _elements(data, rows):
 
 def _points_of(data) -> np.ndarray:
     """Vertices [v, 3] of a mesh with its shape keys as they are set."""
-
-    def of(points) -> np.ndarray:
-        return values_of(points, "co", 3).astype(float)
-
     keys = data.shape_keys
     if keys is None or not keys.use_relative:
-        return of(data.vertices)
-    result = of(keys.reference_key.data)
+        return values_of(data.vertices, "co", 3).astype(float)
+    result = values_of(keys.reference_key.data, "co", 3).astype(float)
     for block in keys.key_blocks:
         # A key that works on a vertex group only is left out: it is a correction of a detail.
         if block.value != 0.0 and not block.mute and not block.vertex_group and block != keys.reference_key:
-            result += block.value * (of(block.data) - of(block.relative_key.data))
+            own, its = (values_of(each.data, "co", 3).astype(float) for each in (block, block.relative_key))
+            result += block.value * (own - its)
     return result
 
 
