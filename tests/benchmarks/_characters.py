@@ -14,7 +14,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO))
-sys.path[:0] = [str(REPO / "tests"), str(REPO / "tests" / "blender")]
+sys.path[:0] = [str(REPO / "tests" / folder) for folder in ("", "blender", "core")]
 
 import bpy  # noqa: E402
 
