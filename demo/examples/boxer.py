@@ -47,4 +47,4 @@ def main(out: Path) -> None:
     shown = [frame + late for frame, _bone, _impulse in PUNCHES for late in (2, 5, 10)]
     last = PUNCHES[-1][0]
     figures = {"ms_a_frame": cost, "states": shot.changes(found)}
-    shot.write(scene, out, figures, frames=[1, *shown, last + 18, last + 26, LAST])
+    shot.write(scene, out, figures, frames=[1, *shown, last + 18, last + 34, LAST])

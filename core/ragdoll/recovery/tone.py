@@ -25,7 +25,7 @@ FREQUENCY, DAMPING_RATIO = 3.0, 1.0  # [Hz], of a spring at weight 1
 SETTLES = 0.4  # [s] from the pose at the knock-out to the posture: in less, hands would be faster than people's
 KEEPS = 0.35  # share of the pose at the knock-out that legs keep in a fall forwards: the one ahead stays ahead
 FADES, LEFT = 0.5, 0.1  # [s] of the tone after the trunk has touched, and what is left of it
-BRAKES = 0.15  # [s] of these after which muscles lead nowhere any more: arms that pushed on would lift the trunk again
+BRAKES, STRETCHES = 0.15, 0.7  # [s] of these until muscles lead nowhere, or arms would lift the trunk again; of legs
 LATEST = 0.6  # [s] after which it fades though nothing was touched, unless the fall goes on
 STILL_FALLING, TUMBLING = 1.0, 1.0  # [m/s] of the trunk downwards; in any direction
 NOTICES = 0.08  # [s] in which reflexes follow the way of the fall
@@ -150,18 +150,18 @@ def target(falls: list, of: np.ndarray, start: np.ndarray, postures: tuple, kept
     """Where joints are led [k, 4], from the pose at the knock-out [k, 4] and the postures, see `sided`.
 
     What no posture says anything of stays as it was. As the tone fades the pose that it lies in [k, 4] replaces all, or
-    limbs would creep on to where nothing lets them; a man's legs go to bind pose: bent, they would stand in the air.
+    limbs would creep on to where nothing lets them; a man's legs go near bind pose: bent, they would stand in the air.
 
     Args:
         of: to which of the falls each joint belongs [k]. kept: share of the pose at the knock-out that legs keep [k].
     """
     (known, turns), legs = postures, kept > 0.0
     settled, forwards = np.array([(fall.settled, fall.forwards) for fall in falls])[of].T
-    faded = smooth_step(np.array([fall.faded for fall in falls])[of] / np.where(legs, FADES, BRAKES))
+    faded = smooth_step(np.array([fall.faded for fall in falls])[of] / np.where(legs, STRETCHES, BRAKES))
     mixed = quaternion.normalize(np.einsum("kp,pkj->kj", np.array([fall.shares for fall in falls])[of[known]], turns))
     result = start.copy()
     result[known] = quaternion.slerp(start[known], mixed, (settled * (1.0 - kept * forwards))[known])
-    lies = np.where(legs[:, None], quaternion.identity(), lying)
+    lies = np.where(legs[:, None], quaternion.slerp(quaternion.identity(), start, kept), lying)
     return quaternion.slerp(result, lies, faded) if faded.any() else result
 
 
