@@ -47,7 +47,8 @@ def figures(obj, poses) -> tuple:
 
 @pytest.mark.parametrize("name", (*own_characters.or_own("mh_mixamo.blend", own=(OWN,)), "own dog"))
 def test_a_character_gets_up_by_a_plan_which_no_layer_disturbs_and_its_bodies_follow(name):
-    obj, scene, _first = prepared(name)
+    obj, scene, _first = prepared(name, 270)
+    rigs.changed(scene.rigidbody_world, substeps_per_frame=20, solver_iterations=40)  # as a build makes it
     if obj.animation_data:
         rigs.changed(stack_edits.add_layer(obj, scene, "CLIP", "", obj.animation_data.action), mask="ROLES")
     shown, targets, states = knock_outs.run(scene, obj)
@@ -56,17 +57,18 @@ def test_a_character_gets_up_by_a_plan_which_no_layer_disturbs_and_its_bodies_fo
     way, after = records.record_of(obj, done + 1).passages
     assert way.planned is not None and after.planned is None and after.frame == done == up + way.planned.frame_count - 1
     frames = range(up + 1, done)
-    own, _deltas, places, planned = figures(obj, np.array([targets[frame] for frame in frames]))
-    assert not motion_figures.beyond(planned)
-    _own, _deltas, simulated, felt = figures(obj, np.array([shown[frame] for frame in frames]))
-    assert not motion_figures.beyond(felt)
-    off = np.linalg.norm(simulated - places, axis=-1)[:, own.limbs[:, :2].ravel()] / own.height
+    made = [figures(obj, np.array([poses[frame] for frame in frames])) for poses in (targets, shown)]
+    assert not any(motion_figures.beyond(found) for *_motion, found in made)
+    own = made[0][0]
+    places, simulated = (places[:, own.limbs[:, :2].ravel()] for _own, _deltas, places, _figures in made)
+    off = np.linalg.norm(simulated - places, axis=-1) / own.height
     assert off.mean() < 0.02 and off[0].max() < 0.01  # nothing sags before the drives take hold
+    pushes = [np.sqrt(np.mean(np.diff(p, n=2, axis=0) ** 2)) for p in (simulated, places)]
+    assert pushes[0] < (1.4 if own.four else 1.3) * pushes[1]  # no joint is led to where physics holds it back
     rows = knock_outs.rows(obj)  # it stands where it lay, as its animation stands, and goes on without a jump
     jumps, wanted = knock_outs.jumps(obj, shown, rows), knock_outs.jumps(obj, targets, rows)
     assert np.linalg.norm(shown[up][rows[0], :2, 3] - shown[done + 6][rows[0], :2, 3]) < 0.8 * own.height
-    for frame in (done, done + 1):
-        assert jumps[frame] < knock_outs.LIMIT + wanted[frame]
+    assert all(jumps[frame] < knock_outs.LIMIT + wanted[frame] for frame in (done, done + 1))
 
 
 @pytest.mark.blender_version

@@ -182,17 +182,6 @@ def test_what_a_plan_lets_through_stays_within_the_limits(name):
     assert max(np.ptp(x), np.ptp(z)) > 0.6 * max((high - low)[[0, 2]]), "the walk went somewhere"
 
 
-def test_many_cones_at_once_are_beyond_where_one_by_one_they_are():
-    rng = np.random.default_rng(3)
-    count, frames = 40, 30
-    high, low = rng.uniform(0.0, 2.0, (count, 3)), -rng.uniform(0.0, 2.0, (count, 3))
-    vectors = rng.normal(size=(frames, count, 3)) * rng.uniform(0.0, 0.8, count)[:, None]
-    turns = quaternion.from_rotation_vector(vectors)
-    expected = [(limits.excess("CONE", low[j], high[j], turns[:, j]) > 0.0).any() for j in range(count)]
-    assert limits.cones_beyond(low, high, turns).tolist() == expected
-    assert 5 < sum(expected) < count - 5
-
-
 def places(rng, count: int) -> np.ndarray:
     ways, turns = rng.normal(size=(2, count, 3))
     return pose.compose_matrices(ways, quaternion.from_rotation_vector(turns))

@@ -56,11 +56,6 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
     to_joint = np.array([settings.joint_rotation for settings in own], dtype=float)
     relatives = relative_rotations(poses, plan, bind, to_joint)
     widened, animated, fights = {kind: [] for kind in _KINDS}, {}, []
-    # One pass over arrays finds nearly all joints that need no widening.
-    cones = [settings.joint == "CONE" and settings.limits_from in _KINDS for settings in own]
-    rows = np.flatnonzero(np.array(cones) & (plan.parents >= 0))
-    stated = (np.array([getattr(own[i], name)[:] for i in rows]) for name in ("limit_min", "limit_max"))
-    within = set(rows[~limits.cones_beyond(*stated, relatives[:, rows])]) if len(rows) else ()
     for i, bone, _parent in plan.joints():
         settings = own[i]
         if settings.limits_from not in widened:
@@ -69,7 +64,7 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
                 fights.append((excess, pose.names[bone]))
             continue
         animated[i] = relatives[:, i]
-        if i not in within and fit_limits(settings, animated[i], LIMIT_MARGIN, fixed_too=True) > NOTED:
+        if fit_limits(settings, animated[i], LIMIT_MARGIN, fixed_too=True) > NOTED:
             widened[settings.limits_from].append(pose.names[bone])
     for kind, names in widened.items():
         if names:

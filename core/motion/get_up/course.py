@@ -116,12 +116,16 @@ class Course:
     def _keep_out(self, surface: Surface, postures: Posture, free) -> None:
         """Bring arms that are free [k - 2, 2, 1] out of the trunk at all keys but the first and the last."""
         own = self.own
+        rows, ways = own.limbs[2:, 1], own.ways[2:, 1]
+        # A forearm with its hand, where this has no body of its own.
+        far = [max(own.lower[i], surface.extent(row, 0.0, way)) for i, row, way in zip(ARMS, rows, ways, strict=True)]
+        line = np.linspace(0.0, 1.0, 6)[:, None, None] * ways * np.array(far)[:, None]
         for _ in range(3):
             deltas, places = (a[1:-1] for a in own.solve(postures))
-            elbows, wrists = (places[:, own.limbs[2:, i]] for i in (1, 2))
-            points = np.concatenate([elbows, (elbows + wrists) / 2.0, wrists], axis=1)
-            elbow, middle, wrist = np.split(surface.ways_out(own, deltas, places, points), 3, axis=1)
-            outs = [np.where(dot(a, a) > dot(middle, middle), a, middle) * free for a in (elbow, wrist)]
+            points = places[:, None, rows] + q.rotate(deltas[:, None, rows], line)
+            found = surface.ways_out(own, deltas, places, points.reshape(-1, 12, 3)).reshape(-1, 2, 3, 2, 3)
+            longest = dot(found, found).argmax(axis=2, keepdims=True)
+            outs = np.take_along_axis(found, longest, axis=2)[:, :, 0].swapaxes(0, 1) * free  # of elbows and wrists
             postures.poles[1:-1, 2:] = unit(postures.poles[1:-1, 2:] + outs[0] / own.upper[2:, None])
             postures.ends[1:-1, 2:] += outs[1]
             first = own.firsts(postures)[1:-1, 2:]

@@ -14,9 +14,9 @@ import numpy as np
 
 from ... import quaternion as q
 from ...errors import RagdollError
-from ...ragdoll.joints import limits
+from ...ragdoll.joints import constraints, limits
 from ...ragdoll.recovery.states import HEIGHT
-from ..biped import LEGS, Biped, Posture, X, Y, Z, dot, unit
+from ..biped import LEGS, SIGNS, Biped, Posture, X, Y, Z, dot, unit
 
 _EDGE = 3  # cells: so near to a step down limbs are not kept over the step
 _SWIVEL = 10.0  # [deg] from one trial of where a knee points to the next
@@ -144,11 +144,14 @@ class Ranges:
     bounds: tuple  # type, least and largest angles of each, as in `limits.excess` [k]
 
     def excess(self, deltas) -> np.ndarray:
-        """How far poses [.., m, 4] are beyond it [.., k] [rad]."""
+        """How far poses [.., m, 4] are beyond it, or of what of it physics grants [.., k] [rad]."""
         turned = q.multiply(q.conjugate(deltas[..., self.above, :]), deltas[..., self.rows, :])
         turned = q.multiply(q.conjugate(self.frames), q.multiply(turned, self.frames))
-        found = [limits.excess(*bounds, turned[..., i, :]) for i, bounds in enumerate(self.bounds)]
-        return np.stack(found, axis=-1) if found else np.zeros((*turned.shape[:-2], 0))
+        found = np.zeros(turned.shape[:-1])
+        for i, bounds in enumerate(self.bounds):
+            held = constraints.excess(constraints.plan(*bounds), turned[..., i, :]).reshape(found.shape[:-1])
+            found[..., i] = np.maximum(limits.excess(*bounds, turned[..., i, :]), np.minimum(held, _TORN))
+        return found
 
     def check(self, own: Biped, deltas) -> None:
         """Raises RagdollError: poses [f, m, 4] go far beyond it, farther than the first one is; names the bone."""
@@ -193,6 +196,7 @@ class Clearances:
     palm: float  # wrist of a flat hand
     sole: float  # ankle of a flat foot
     tuck: float  # ankle of a foot on its tucked toes
+    apart: float  # half of how far feet are from each other at least, so that thighs do not meet
 
     @staticmethod
     def of(own: Biped, surface: Surface) -> Clearances:
@@ -212,7 +216,7 @@ class Clearances:
             side = max(reach(trunk, own.hip0, Y, 0.1 * h), 0.06 * h + max(own.hips, own.shoulder))
             rows = ([row for row in own.limbs[0, 2:] if row >= 0], own.limbs[2, 2:3])
             sole, palm = (reach(rows[i], tips[2 * i], -Z, own.sole) for i in range(2))
-            return Clearances(belly, side, 0.035 * h, palm, sole, sole)
+            return Clearances(belly, side, 0.035 * h, palm, sole, sole, own.hips)
         sole = reach([row for row in own.limbs[0, 1:] if row >= 0], own.joints[foot], -Z, own.sole)
 
         def stiff(limb, direction, usual):
@@ -221,6 +225,14 @@ class Clearances:
             far = surface.extent(middle, own.joints[middle] - own.joints[end], direction)
             return usual if end in surface.rows else float(np.clip(far, usual, 0.2 * h))
 
+        def aside(leg):
+            """Where a foot is, whose knee is aside as in bind pose, or less as far as its thigh leaves room."""
+            (first, knee), side = own.joints[own.limbs[leg, :2], 1] * SIGNS[leg], (1.0, SIGNS[leg], 1.0)
+            points = surface.offsets[surface.rows == own.limbs[leg, 0]] * side
+            low = points[points[:, 2] < -0.2 * own.upper[leg]]
+            room = np.clip((first + low[:, 1]) / -low[:, 2], 0.0, None).min(initial=1.0) * own.upper[leg]
+            return 2.0 * (knee - room) - own.hips
+
         return Clearances(
             front=reach(trunk, own.hip0, X, 0.065 * h),
             back=reach(trunk, own.hip0, -X, 0.065 * h),
@@ -228,6 +240,7 @@ class Clearances:
             palm=stiff(2, own.ways[2, 1], 0.025 * h),
             sole=sole,
             tuck=stiff(0, X, max(0.8 * length, 0.5 * sole) + 0.01 * h),
+            apart=float(max(own.hips, *(aside(leg) / 1.2 for leg in LEGS))),
         )
 
 
@@ -277,17 +290,17 @@ class Author:
         """From lying on the face to half kneeling."""
         own, room = self.own, self.room
         thigh, shank, trunk, arm = own.upper[:2].mean(), own.lower[:2].mean(), own.trunk, own.arm
-        x, y, tuck = 0.9 * trunk, own.shoulder + 0.25 * arm, room.tuck
-        legs = self.pair((-0.96 * own.leg, own.hips * 1.2, tuck), (0, 0.2, -1), lambda s: turned(0, 85))
+        x, y, tuck, beside = 0.9 * trunk, own.shoulder + 0.25 * arm, room.tuck, (own.hips + room.apart) / 2.0
+        legs = self.pair((-0.96 * own.leg, room.apart * 1.2, tuck), (0, 0.2, -1), lambda s: turned(0, 85))
         arms = self.pair((x, y, room.palm), (-0.6, 0.6, 0.8), self.palm)
         keys = [self.key("palms", 0.9, (0, 0, room.front), (90, 84, 62), legs, arms)]
         z = thigh * 0.98 + room.knee
         pitch = np.degrees(np.arccos(np.clip((0.84 * arm + room.palm - z) / trunk, -0.35, 0.75)))
         hip = x - 0.02 * arm - trunk * np.sin(np.radians(pitch))
-        legs = self.pair((hip - shank * 0.97, own.hips * 1.15, tuck), (1, 0, -1), lambda s: turned(0, 80))
+        legs = self.pair((hip - shank * 0.97, room.apart * 1.15, tuck), (1, 0, -1), lambda s: turned(0, 80))
         keys.append(self.key("all fours", 0.9, (hip, 0, z), (pitch - 4, pitch + 2, pitch - 32), legs, arms))
         # No thigh folds far enough to bring a foot between the hands.
-        arms = self.pair((hip + 0.3 * arm, own.hips + 0.1 * arm, z), (-1, 0.6, 0), lambda s: self.palm(s, -10 * s))
+        arms = self.pair((hip + 0.3 * arm, beside + 0.1 * arm, z), (-1, 0.6, 0), lambda s: self.palm(s, -10 * s))
         keys.append(self.key("kneel", 0.75, (hip, 0, z), (10, 24, 12), legs, arms))
         return [*keys, *self.kneel(hip + 0.05 * thigh, hip + 0.68 * thigh, legs[1])]
 
@@ -296,7 +309,7 @@ class Author:
         own, room, fat = self.own, self.room, np.clip(10.0 * self.room.front / self.own.height - 1.0, 0.0, 1.0)
         trunk, arm, leg, wide = own.trunk, own.arm, own.leg, own.shoulder
         foot = 0.6 * leg  # nearer, hips fold to where their joints end
-        legs = self.pair((foot, own.hips * 1.2, room.sole), (0, 0.2, 1), lambda s: turned(6 * s))
+        legs = self.pair((foot, room.apart * 1.2, room.sole), (0, 0.2, 1), lambda s: turned(6 * s))
         arms = self.pair((0.8 * arm - trunk, wide + 0.3 * arm, room.palm), (-0.4, 1, 0.3), lambda s: self.palm(s, 180))
         keys = [] if sitting else [self.key("knees up", 0.9, (0, 0, room.back), (-88, -80, -52), legs, arms)]
         lean = np.degrees(np.arccos(np.clip((0.7 * arm + room.palm - room.back) / trunk, 0.45, 0.9)))
@@ -313,7 +326,7 @@ class Author:
         arms[1] = (low, (-1, -0.5, 0.2), self.hanging(-1, 0, -25))
         legs = [(end, (1, 0.3 * s, 0.4), delta) for (end, _pole, delta), s in zip(legs, (1, -1), strict=True)]
         hip = (foot - (0.3 - 0.25 * fat) * leg, 0, (0.6 + 0.3 * fat) * leg)
-        keys.append(self.key("squat", 0.85, hip, (3, 46 - 36 * fat, 14), legs, arms))
+        keys.append(self.key("squat", 0.85, hip, (19 * fat - 16, 46 - 36 * fat, 14), legs, arms))
         z = 0.74 * leg + room.sole
         arms = self.pair((foot, wide + 0.25 * arm, z), (-1, 0.5, 0), lambda s: self.hanging(s, 0, -35))
         keys.append(self.key("rise", 0.6, (foot - 0.13 * leg, 0, z), (28, 46, 22), legs, arms))
@@ -366,17 +379,17 @@ class Author:
         """Half kneeling on the right leg where it is, and rising from there, with the left foot at `foot`."""
         own, room = self.own, self.room
         thigh, shank, arm = own.upper[0], own.lower[0], own.arm
-        z, knee = thigh * 0.98 + room.knee, room.sole + shank * 0.98
-        front = ((foot, own.hips * 1.2, room.sole), (1, 0.15, 0.3), turned(6))
-        on_knee = (foot - 0.05 * shank - 0.1 * arm, own.hips + 0.02 * self.unit, knee + room.knee + 0.12 * arm)
+        z, knee, aside = thigh * 0.98 + room.knee, room.sole + shank * 0.98, (own.hips + room.apart) / 2.0
+        front = ((foot, room.apart * 1.2, room.sole), (1, 0.15, 0.3), turned(6))
+        on_knee = (foot - 0.05 * shank - 0.1 * arm, aside + 0.02 * self.unit, knee + room.knee + 0.12 * arm)
         beside = (hip + 0.35 * arm, -own.shoulder - 0.12 * arm, z + 0.05 * own.trunk)
         arms = [(on_knee, (-0.5, 1, 0.2), self.palm(1, -10)), (beside, (-1, -0.6, 0), self.hanging(-1, 0, -45))]
         keys = [self.key("half kneel", 0.75, (hip, 0, z), (11, 29, 9), [front, rear], arms)]
-        end = (0.55 * rear[0][0] + 0.45 * foot, -own.hips * 1.1, room.tuck + 0.03 * own.leg)
+        end = (0.55 * rear[0][0] + 0.45 * foot, -room.apart * 1.1, room.tuck + 0.03 * own.leg)
         swing = (end, (1, -0.1, 0.1), turned(0, 45))
         hip = (foot - 0.38 * thigh, 0.25 * own.hips, 0.66 * own.leg + room.sole)
         # Near the knee and over the thigh: farther back the hip's rise would leave the hand within the thigh.
-        on_knee = (foot + 0.02 * self.unit - 0.02 * arm, own.hips * 1.05, knee - 0.03 * shank + room.knee + 0.34 * arm)
+        on_knee = (foot + 0.02 * self.unit - 0.02 * arm, 1.05 * aside, knee - 0.03 * shank + room.knee + 0.34 * arm)
         beside = (hip[0] + 0.3 * arm, -own.shoulder - 0.15 * arm, hip[2] + 0.02 * own.trunk)
         arms = [(on_knee, (-0.5, 1, 0.1), self.palm(1)), (beside, (-1, -0.4, 0), self.hanging(-1, 0, -30))]
         keys.append(self.key("rise", 0.55, hip, (28, 46, 22), [front, swing], arms))

@@ -123,7 +123,7 @@ def plan(own: Biped, surface, lying, floor, animated, world, *, fps, gravity, ma
     risen, origin, local, turn, _right = place
 
     def course(stands, times=None):
-        stance, shift, way = _stance(own, surface, stands, *place)
+        stance, shift, way = _stance(own, surface, room, stands, *place)
         last = [author.stand(risen, stance), Key("step", 0.55, stance)]
         last = [_mirrored(key) for key in last] if right else last
         keys = [Key("lie", 0.0, _seen(lain, turn, origin)), *written, *last]
@@ -226,7 +226,7 @@ def _starts_right(lain: Posture, strategy: str, manner: Manner, rng) -> bool:
     return by_chance if manner.seed else False
 
 
-def _stance(own: Biped, surface: Surface, matrices, risen: Posture, origin, floor: Floor, turn, right: bool) -> tuple:
+def _stance(own: Biped, surface: Surface, room, matrices, risen, origin, floor: Floor, turn, right: bool) -> tuple:
     """The animation's posture where it goes on, and its way there: shift [3], turn [4].
 
     It is seen from the plan's place, mirrored for who starts with the right foot.
@@ -238,7 +238,7 @@ def _stance(own: Biped, surface: Surface, matrices, risen: Posture, origin, floo
         raise RagdollError("its animation does not stand when it would have got up")
     way = q.multiply(turn, q.conjugate(_turn_to(heading(trunk))))
     foot = risen.ends[0] * (1.0, -1.0 if right else 1.0, 1.0)
-    wanted = q.rotate(turn, np.array([foot[0], foot[1] - np.sign(foot[1]) * own.hips * 1.1, 0.0])) + origin
+    wanted = q.rotate(turn, np.array([foot[0], foot[1] - np.sign(foot[1]) * room.apart * 1.1, 0.0])) + origin
     shift = wanted - q.rotate(way, posture.ends[:2].mean(axis=0))
     shift[2] = 0.0  # on a floor as high as the animation's own it keeps its own heights
     there = _seen(posture.moved(way, shift), turn, origin).ends[:2]
@@ -263,7 +263,7 @@ def _chosen(own, surface, room, written: list, hip, ahead, floor: Floor, stands,
         laid = [_laid(own, key, local, list(held), low) for key in written]
         place = (_mirrored(laid[-1]) if right else laid[-1]).posture, origin, local, turn, right
         if floor.relief is not None:
-            stance = _stance(own, surface, stands, *place)[0]
+            stance = _stance(own, surface, room, stands, *place)[0]
             cost += _trouble(own, surface, written, laid, stance.mirrored() if right else stance, local, low)
         if cost < best[0]:
             best = cost, laid, place

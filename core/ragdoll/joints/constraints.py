@@ -294,14 +294,16 @@ _STEEPEST = np.radians(89.0)  # of the second swing, which is singular at a righ
 
 def _lets_through(specs, rotations) -> bool:
     """Whether constraints allow the swing of any of the rotations [k, 4]."""
-    for spec in specs:
-        angles = limits.measured_angles([spec.rotation], rotations)[0]
-        allowed = np.ones(len(rotations), dtype=bool)
-        for axis, limit in enumerate(spec.angular_limits[:2]):
-            if limit is not None:
-                allowed &= (angles[:, axis] >= limit[0]) & (angles[:, axis] <= limit[1])
-        rotations = rotations[allowed]
-    return len(rotations) > 0
+    swings = [replace(spec, angular_limits=(*spec.angular_limits[:2], None)) for spec in specs]
+    return bool((excess(swings, rotations) <= 0.0).any())
+
+
+def excess(specs: list[ConstraintSpec], r_rel) -> np.ndarray:
+    """How far joint rotations r_rel [f, 4] are beyond the angular limits of constraints [f] [rad]."""
+    angles = limits.measured_angles([spec.rotation for spec in specs], np.reshape(r_rel, (-1, 4)))
+    free = (-np.inf, np.inf)
+    bounds = np.array([[[limit or free for limit in spec.angular_limits]] for spec in specs])
+    return np.maximum(bounds[..., 0] - angles, angles - bounds[..., 1]).max(axis=(0, 2), initial=0.0)
 
 
 # ---- wide enough for poses ------------------------------------------------------------------------------------------

@@ -210,18 +210,6 @@ def beyond_ellipse(x, z, low, high) -> np.ndarray:
     return result
 
 
-def cones_beyond(limit_min, limit_max, r_rel) -> np.ndarray:
-    """Which of many cones [j] any of their rotations leaves at all: where `excess` is above 0.
-
-    Limits are angles [rad], [j, 3], rotations those of children relative to parents in the joint's frame [f, j, 4].
-    """
-    low, high = np.asarray(limit_min, dtype=float), np.asarray(limit_max, dtype=float)
-    x, turn, z = cone_angles(low, high, r_rel)
-    a = np.maximum(np.where(x >= 0.0, high[:, 0], -low[:, 0]), _THIN)
-    b = np.maximum(np.where(z >= 0.0, high[:, 2], -low[:, 2]), _THIN)
-    return (((x / a) ** 2 + (z / b) ** 2 > 1.0) | (_beyond_range(turn, low[:, 1], high[:, 1]) > 0.0)).any(axis=0)
-
-
 # ---- thrown over ----------------------------------------------------------------------------------------------------
 # A limit pushes back by the shorter way. A limb that comes back from far away in a moment, as when the weights of a
 # character that has fallen are set to 1, may be flung past the middle of what its joint forbids; then the limit holds
