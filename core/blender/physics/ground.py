@@ -76,21 +76,21 @@ def relief(found: list, starts: np.ndarray, reach: float) -> tuple[np.ndarray, n
     the first surface below [k], -inf without one, inf for what begins in a solid; and above, inf without one.
     """
     below, above = np.full(len(starts), -np.inf), np.full(len(starts), np.inf)
-    for solid in found:
-        place = np.array(solid.matrix_world, dtype=float)
-        corners = np.array(solid.bound_box) @ place[:3, :3].T + place[:3, 3]
-        low, high = corners.min(axis=0), corners.max(axis=0)
-        rows = np.flatnonzero(((starts >= low) & (starts <= high))[:, :2].all(axis=1))
+    boxes = [moved(np.array(solid.bound_box), array_of(solid.matrix_world)) for solid in found]
+    for solid, box in sorted(zip(found, boxes, strict=True), key=lambda each: -each[1][:, 2].max()):
+        low, high = box.min(axis=0), box.max(axis=0)
+        rows = ((starts >= low) & (starts <= high))[:, :2].all(axis=1)
+        rows = np.flatnonzero(rows & (high[2] >= np.minimum(starts[:, 2], below)))  # else something higher is there
         into = np.array(solid.matrix_world.inverted_safe(), dtype=float)
         up = Vector(into[:3, 2])
         for row, start in zip(rows, starts[rows] @ into[:3, :3].T + into[:3, 3], strict=True):
             at = starts[row, 2]  # rays leave the solid, however large it is
-            ways = up * (min(low[2], at) - reach - at), up * (max(high[2], at) + reach - at)
+            ways = [up * (min(low[2], at) - reach - at), up * (high[2] + reach - at)][: 1 + (high[2] >= at)]
             hits = [solid.ray_cast(start, way, distance=way.length) for way in ways]
-            if all(hit[0] and hit[2].dot(way) > 0.0 for hit, way in zip(hits, ways, strict=True)):
+            if len(hits) == 2 and all(hit[0] and hit[2].dot(way) > 0.0 for hit, way in zip(hits, ways, strict=True)):
                 below[row] = np.inf
                 continue
-            for (hit, there, _normal, _face), values, pick in zip(hits, (below, above), (max, min), strict=True):
+            for (hit, there, _normal, _face), values, pick in zip(hits, (below, above), (max, min), strict=False):
                 rise = (there - Vector(start)).dot(up) / up.length_squared
                 if hit and abs(rise) <= reach:
                     values[row] = pick(values[row], at + rise)
