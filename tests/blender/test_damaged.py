@@ -3,6 +3,7 @@
 import base64
 import json
 import operator
+import re
 import time
 import zlib
 
@@ -221,3 +222,14 @@ def test_bytes_of_a_file(fresh_scene, tmp_path, name):
     remove.remove(obj)
     assert bpy.ops.active_ragdoll.remove_layer() == {"FINISHED"}
     assert set(bpy.data.objects) == {obj} and scene.rigidbody_world is None
+
+
+def test_bytes_of_whose_a_ragdoll_is_beside_a_duplicate(fresh_scene, tmp_path):
+    rigs.duplicate(rigs.ragdoll(fresh_scene, LAST), 3.0)
+    path = tmp_path / "damaged.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path), compress=False)
+    path.write_bytes(re.sub(rb"(?<![A-Z])Human\0", b"Hu\x94an\0", path.read_bytes()))
+    scene, obj = rigs.opened(path)
+    rigs.play(scene, 1, LAST)
+    remove.remove_all([obj, bpy.data.objects["Human.001"]], scene)
+    assert scene.rigidbody_world is None

@@ -79,11 +79,6 @@ def _character(scene):
     return obj
 
 
-def _check_alone(scene, obj, alone):
-    assert not built.orphans(scene) and "Ghost" not in str([*bpy.data.objects, *bpy.data.collections])
-    assert np.abs(np.array(rigs.play(scene, 1, LAST, lambda: rigs.pose(obj))) - alone).max() < 1e-6
-
-
 @pytest.mark.parametrize("way", ("button", "finding", "rebuild", "remove"))
 def test_it_is_told_and_removed(fresh_scene, way):
     """A limp chain falls above a ghost: another, which was deleted by hand; and alone."""
@@ -114,7 +109,8 @@ def test_it_is_told_and_removed(fresh_scene, way):
         assert getattr(bpy.ops.active_ragdoll, found.operator)(**found.arguments) == {"FINISHED"}
     assert obj.active_ragdoll.is_ragdoll and prop.name in scene.objects
     assert "Ghost" not in str(health.notices(obj, scene))
-    _check_alone(scene, obj, alone)
+    assert not built.orphans(scene) and "Ghost" not in str([*bpy.data.objects, *bpy.data.collections])
+    assert np.abs(np.array(rigs.play(scene, 1, LAST, lambda: rigs.pose(obj))) - alone).max() < 1e-6
     remove.remove(obj)
 
 
