@@ -95,14 +95,9 @@ def test_keys_on_the_object(fresh_scene):
     assert tuple(obj.scale) == (1.0, 1.0, 1.0)
 
 
-def _limits(scene, obj):
-    """What only the build that follows refuses."""
-    own = obj.pose.bones["head"].active_ragdoll
-    own.limits_from, own.limit_min, own.limit_max = "USER", (0.5,) * 3, (0.2,) * 3
-
-
+LIMITS = {"limits_from": "USER", "limit_min": (0.5,) * 3, "limit_max": (0.2,) * 3}  # refused by the build that follows
 SPOILED = {
-    "'head'": _limits,
+    "'head'": lambda _scene, obj: rigs.changed(obj.pose.bones["head"].active_ragdoll, **LIMITS),
     "Twin": lambda scene, obj: scene.collection.objects.link(bpy.data.objects.new("Twin", obj.data)),
     "Other": lambda scene, obj: setattr(
         rigs.human(scene, "Other").animation_data_create(), "action", obj.animation_data.action

@@ -129,9 +129,8 @@ def test_the_job_names_shots_by_their_place_in_the_project(call, tmp_path):
     places = ["{{RawParam.Project}}/one.blend", "{{RawParam.Project}}/b/one.blend"]
     assert space == {"Shot": places, "Name": ["one", "b/one"]}
     chunks = [p["range"] for p in steps["Render"]["parameterSpace"]["taskParameterDefinitions"]]
-    assert list(zip(*chunks, strict=True)) == [
-        (name, first, last) for name in ("one", "b/one") for first, last in ((1, 5), (6, 10), (11, LAST))
-    ]
+    pieces = [(name, *piece) for name in ("one", "b/one") for piece in ((1, 5), (6, 10), (11, LAST))]
+    assert list(zip(*chunks, strict=True)) == pieces
     assert [each["dependsOn"] for each in steps["Report"]["dependencies"]] == ["Simulate", "Render"]
     archives = list((tmp_path / "out").glob("active_ragdoll-*.zip"))
     paths = {p["name"]: p for p in job["parameterDefinitions"] if p["type"] == "PATH"}
