@@ -13,7 +13,6 @@ from active_ragdoll.core.anatomy.masses import GRAVITY, froude
 from active_ragdoll.core.blender.physics.world import ensure
 from active_ragdoll.core.blender.rig.armature import anatomy_of
 from active_ragdoll.core.blender.settings import effects
-from active_ragdoll.core.blender.stack import stack_edits
 
 HIT, LAST = 4, 84  # frames after the shot's first
 RAG, STUNNED, AWAKE = ((*effects.TONE_VALUES[name],) for name in ("RAG", "STUNNED", "AWAKE"))
@@ -105,8 +104,6 @@ def fall(name, side, tone, reflexes, speed=1.2, frames=LAST, bones="MAIN", groun
     ensure(scene)  # as a build makes it: with ten iterations, as Blender has, limits of light joints do not hold
     more = {"tone": tone, "reflexes": reflexes, "rest_time": 1e3} | more
     knock_outs.prepare(scene, obj, rig.first, last, {hit: "LIMP"}, bones, **more)
-    if "get_up" in more:
-        stack_edits.ensure(obj, scene)
     scene.frame_set(hit)
     parts = obj.active_ragdoll.parts
     names, height = [part.bone for part in parts], obj.active_ragdoll.height

@@ -8,6 +8,7 @@ from mathutils import Matrix
 import rigs
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import simulate
+from active_ragdoll.core.blender.stack import stack_edits
 
 COURSE = ["ACTIVE", "LIMP", "SETTLING", "RECOVERING", "BLENDING", "ANIMATED"]
 LIMIT = 0.1  # [m/s] of a jump of a joint's velocity, for a character of 1.8 m
@@ -36,6 +37,8 @@ def prepare(scene, obj, first, last, events=None, bones="MAIN", **settings):
     group = obj.active_ragdoll.recovery
     rigs.changed(group, **{"enabled": True, "get_up": "ACTIONS"} | settings)
     build.build(obj, scene, bones)
+    if group.get_up != "ACTIONS":
+        stack_edits.ensure(obj, scene)
     floor(scene, obj)
     scene.frame_set(first)
     for frame, phase in (events or {first + KNOCK: "LIMP"}).items():

@@ -216,9 +216,12 @@ HUMAN = {
 }
 
 
-def human(scene, name: str = "Human") -> bpy.types.Object:
-    """A 1.75 m tall human of 15 bones in T-pose; its fingers are too small for bodies of their own."""
-    return armature(scene, HUMAN, name)
+def human(scene, name: str = "Human", spine: int = 1) -> bpy.types.Object:
+    """A 1.75 m tall human in T-pose, of 15 bones with one in the spine; its fingers are too small for own bodies."""
+    heights, names = np.linspace(1.15, 1.45, spine + 1).tolist(), ["hips", *(f"spine{i}" for i in range(1, spine))]
+    rows = zip([*names[1:], "spine"], heights, heights[1:], names, strict=False)
+    bones = {bone: ((0, 0, low), (0, 0, high), above) for bone, low, high, above in rows}
+    return armature(scene, {"hips": HUMAN["hips"]} | bones | {b: HUMAN[b] for b in HUMAN if b not in bones}, name)
 
 
 _SWINGS = (

@@ -39,6 +39,10 @@ def test_a_knock_out_from_nothing(human, fresh_scene):
     settings.hits[0].strength *= 0.5 * settings.recovery.knock_out_speed / shown
     OPERATORS.simulate()
     assert "LIMP" not in phases(human, (14, 20)), "half of the threshold shown does not knock out"
+    OPERATORS.setup_balance()
+    fresh_scene.frame_set(10)
+    assert OPERATORS.knock_out_here(simulate=False) == OPERATORS.knock_out_here() == {"FINISHED"}
+    assert phases(human, (9, 10, 14)) == ["ACTIVE", "LIMP", "LIMP"] and len(settings.recovery.events) == 1
 
 
 def test_the_bone_that_is_named_is_struck(human, fresh_scene):

@@ -207,7 +207,7 @@ def furnished(own, step=0.0, wall=np.inf, roof=np.inf) -> Floor:
     x, y = np.meshgrid(*[np.arange(-40, 41) * 0.04] * 2, indexing="ij")
     heights = np.where(y > wall, np.inf, np.where(x > 0.3, step * own.height, 0.0))
     roofs = np.full_like(x, roof * own.height)
-    return Floor(0.0, relief=Relief(heights, roofs, np.full(2, -1.6 * own.height), 0.04 * own.height))
+    return Floor(0.0, relief=Relief(heights, roofs, np.full(2, -1.6 * own.height), 0.04 * own.height, heights))
 
 
 @pytest.mark.parametrize("how", ("prone", "supine"))

@@ -23,9 +23,8 @@ def still(scene) -> list:
 
 
 def met(solid, start, way) -> tuple | None:
-    """Where a ray of the world meets an evaluated object first [3], and how upright its normal is there, 0..1.
-
-    The ray begins at a place [3] and ends after a way [3] [m].
+    """Where a ray of the world meets an evaluated object first [3], how upright its normal is there, 0..1, and whether
+    the ray enters it there. The ray begins at a place [3] and ends after a way [3] [m].
     """
     into = solid.matrix_world.inverted_safe()
     direction = into.to_3x3() @ Vector(way)
@@ -33,7 +32,7 @@ def met(solid, start, way) -> tuple | None:
     if not found:
         return None
     upright = (into.to_3x3().transposed() @ normal).normalized().z
-    return np.array(solid.matrix_world @ place, dtype=float), abs(upright)
+    return np.array(solid.matrix_world @ place, dtype=float), abs(upright), normal.dot(direction) < 0.0
 
 
 def bounded(found, graph) -> tuple:
@@ -45,12 +44,12 @@ def bounded(found, graph) -> tuple:
 
 
 def meetings(solids: tuple, starts: np.ndarray, ways: np.ndarray) -> list:
-    """Where ways [k, 3] of the world meet solids (see `bounded`) first, as pairs of a way's row and a place [3]."""
+    """Where ways [k, 3] of the world lead into solids (see `bounded`), as pairs of a way's row and a place [3]."""
     others, lowest, highest = solids
     low, high = (each(starts, starts + ways)[:, None] for each in (np.minimum, np.maximum))
     near = np.argwhere(((low <= highest) & (high >= lowest)).all(axis=2)).tolist()
     found = ((row, met(others[other], starts[row], ways[row])) for row, other in near)
-    return [(row, hit[0]) for row, hit in found if hit is not None]
+    return [(row, hit[0]) for row, hit in found if hit is not None and hit[2]]
 
 
 def highest(scene, found, place: complex, top: float, depth: float) -> tuple | None:

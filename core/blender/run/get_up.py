@@ -160,16 +160,17 @@ def _held(run, character, own: Biped, surface: Surface) -> tuple:
     return tuple(found)
 
 
-def _solids(run, character, scene) -> list:
-    """What is no body of a character's own, as it is evaluated."""
+def _solids(run, character, scene) -> tuple[list, list]:
+    """What is no body of a character's own, as it is evaluated: solids, and bodies of other characters."""
     others = [body for other in run.characters if other is not character for body in other.bodies.objects]
-    return [obj.evaluated_get(run.graph) for obj in [*ground.solids(scene), *others]]
+    return tuple([obj.evaluated_get(run.graph) for obj in found] for found in (ground.solids(scene), others))
 
 
 def check_room(run, character, scene, trunk: np.ndarray) -> None:
     """Raises NoRoom: a trunk (rows of bodies) that is to rise by a blend has no floor, or something low over it."""
     places = run.body[character.rows][trunk, None, :3, 3] + _BESIDE * character.height
-    below, above = ground.relief(_solids(run, character, scene), places.reshape(-1, 3), 1.2 * character.height)
+    solids, others = _solids(run, character, scene)
+    below, above = ground.relief(solids + others, places.reshape(-1, 3), 1.2 * character.height)
     if np.isneginf(below).all() and world.pull(scene):
         raise plan.NoRoom("there is no floor under its hips")
     if (above < below + plan.TALL * character.height).any():
@@ -178,28 +179,29 @@ def check_room(run, character, scene, trunk: np.ndarray) -> None:
 
 def _floor(run, character, scene, own: Biped, hip: np.ndarray, place: np.ndarray, into) -> Floor:
     """What is under and around the hips, in the plan frame: a plane, and what stands on it. May refuse."""
-    solids = _solids(run, character, scene)
     count, cell = _AROUND, _CELL * own.height
     ways = np.stack(np.meshgrid(*[np.arange(-count, count + 1) * cell] * 2, indexing="ij"), axis=-1)
     starts = np.concatenate([ways, np.full((*ways.shape[:2], 1), _OVER * own.height)], axis=-1) + hip
-    grids = ground.relief(solids, starts.reshape(-1, 3) @ into.T + place[:3, 3], 1.2 * own.height)
-    heights, roofs = (grid.reshape(ways.shape[:2]) - place[2, 3] for grid in grids)
+    starts = starts.reshape(-1, 3) @ into.T + place[:3, 3]
+    grids = [ground.relief(found, starts, 1.2 * own.height) for found in _solids(run, character, scene)]
+    grids = np.reshape(grids, (2, 2, *ways.shape[:2])) - place[2, 3]
+    bare, (heights, roofs) = grids[0, 0], (grids[:, 0].max(axis=0), grids[:, 1].min(axis=0))
     off = np.linalg.norm(ways, axis=-1)
-    near = np.isfinite(heights) & (off < _SPREAD * own.height)
+    near = np.isfinite(bare) & (off < _SPREAD * own.height)
     if heights[count, count] > hip[2]:
         raise plan.NoRoom("something is right over its hips")
-    if not near.any() or np.isneginf(heights[count, count]):
+    if not near.any() or np.isneginf(bare[count, count]):
         raise plan.NoRoom("there is no floor under its hips")
-    middle = heights[near][off[near].argmin()]
-    there = near & (np.abs(heights - middle) < np.tan(plan.STEEPEST) * _SPREAD * own.height * 1.2)
+    middle = bare[near][off[near].argmin()]
+    there = near & (np.abs(bare - middle) < np.tan(plan.STEEPEST) * _SPREAD * own.height * 1.2)
     terms = np.concatenate([np.ones((*off.shape, 1)), ways + hip[:2]], axis=-1)
-    height, *slope = np.linalg.lstsq(terms[there], heights[there], rcond=None)[0]
-    missed = np.abs(terms[there] @ (height, *slope) - heights[there]).max()
+    height, *slope = np.linalg.lstsq(terms[there], bare[there], rcond=None)[0]
+    missed = np.abs(terms[there] @ (height, *slope) - bare[there]).max()
     even = there.sum() > 0.6 * (off < _SPREAD * own.height).sum() and missed < _STEP * own.height
     if not even or np.hypot(*slope) < 5e-3:
         height, slope = middle, (0.0, 0.0)
     floor = Floor(float(height), tuple(map(float, slope)))
-    heights, roofs = heights - terms @ (height, *slope), roofs - terms @ (height, *slope)
+    heights, roofs, bare = (grid - terms @ (height, *slope) for grid in (heights, roofs, bare))
     if np.isinf(roofs).all() and np.abs(heights).max() < 0.01 * own.height:
         return floor
-    return replace(floor, relief=Relief(heights, roofs, hip[:2] - count * cell, cell))
+    return replace(floor, relief=Relief(heights, roofs, hip[:2] - count * cell, cell, bare))

@@ -37,8 +37,9 @@ JUMPED = 4.0  # times as far as in the frame before: that is no motion
 # Of the height: with hips so far off their way up, or a floor so far from where it was, it falls again; a floor that
 # moves by more in a frame is none to get up from
 ASTRAY, SHIFTED, MOVES = 0.1, 0.03, 1e-3
+PRESSED = 0.02  # of the height: by so little light bodies are in a floor, which stops none of them
 RESTLESS = 10.0  # [s] in which whoever fell comes to rest, or never
-BESIDE = 0.1  # of the height: nearer to each other than that they get up one after the other
+BESIDE = 0.3  # of the height: nearer to each other than that they get up one after the other
 DEEP, BOTTOM = 5.0, 1e3  # heights: who is as fast as after such a fall may fall for ever; where floors are looked for
 WAY_PARTS = [part for part, *_words in effect_settings.PARTS]
 KEPT = 2  # number of frames whose poses are kept for a passage to begin from
@@ -215,7 +216,8 @@ class Recovery:
         if self._carrying.planned is not None and np.linalg.norm(ways[0]) > ASTRAY * self.character.height:
             return self._trunk[0]
         met = ground.meetings(run.effect("recoveries").around(), places, ways)
-        return self._trunk[met[0][0]] if met else None
+        far = [row for row, at in met if math.dist(places[row] + ways[row], at) > PRESSED * self.character.height]
+        return self._trunk[far[0]] if far else None
 
     def _settings_now(self, seconds: float) -> states.Settings:
         """The settings, with what the way of getting up changes of them. seconds: of the simulation, a frame."""
@@ -297,17 +299,18 @@ class Recovery:
             self.state = replace(self.state, progress=0.0)
 
     def _lets_first(self, run) -> str:
-        """Who touches it and is to get up before it: who is at it already, or lies higher and has not tried yet."""
+        """Who is to get up before it: who is at it already beside it, or lies on it and has not tried yet."""
         _bodies, low, high = ground.bounded(self.character.bodies.objects, run.graph)
-        margin, hips = BESIDE * self.character.height, self._pelvis_body + self.character.rows.start
+        margin = BESIDE * self.character.height
         for name, other in run.effect("recoveries").by_name.items():
-            above = run.body[other._pelvis_body + other.character.rows.start, 2, 3] > run.body[hips, 2, 3]
             will = not (other.tried or other.state.held or other.get_up == effect_settings.STAY_DOWN)
-            lies = other.state.phase in (states.LIMP, states.SETTLING) and above and will
+            lies = other.state.phase in (states.LIMP, states.SETTLING) and will
             if other is self or not (lies or other.state.led):
                 continue
             _bodies, *box = ground.bounded(other.character.bodies.objects, run.graph)
-            if ((low[:, None] - margin < box[1]) & (box[0] < high[:, None] + margin)).all(axis=2).any():
+            near = ((low[:, None] - margin < box[1]) & (box[0] < high[:, None] + margin)).all(axis=2)
+            heights = (run.body[each.rows, 2, 3] for each in (self.character, other.character))
+            if near.any() and (other.state.led or np.subtract.outer(*heights)[near].sum() < 0.0):
                 return name
         return ""
 
@@ -322,7 +325,7 @@ class Recovery:
             get_up.check_room(run, character, scene, self._trunk)
             STATE.warn(character.name, f"'{character.name}' gets up by a blend: {error}")
             return False
-        more = {"planned": clip, "duration": SETTLED * found.tempo}
+        more = {"planned": clip, "duration": SETTLED * found.tempo, "lowest": self.landmarks.lowest}
         self._begin(shown, (), self.worlds.pair(frame), found.move, frame, clip.fps, **more)
         self.record.passages[-1].keys.extend(found.times.tolist())
         return True
@@ -332,7 +335,8 @@ class Recovery:
         passage = self.record.passage(frame)
         if passage is None or not (passage.action or passage.planned) or frame not in self.given:
             return
-        if passage.seconds(frame) < (passage.planned or self._clip(passage.action, passage.fps)).length:
+        length = (passage.planned or self._clip(passage.action, passage.fps)).length
+        if passage.seconds(frame) < max(length, passage.duration):
             return
         skeleton = self.character.motion.rig.skeleton
         poses = [pose_space.compose_matrices(*pose.model(skeleton)) for pose in self.given.pair(frame)]
@@ -355,7 +359,6 @@ class Recovery:
                 STATE.messages[self.character.name] = str(error)
                 action = ""
         if action:
-            least = 0.0
             # There is no frame before the first, so continue the first step backwards.
             now, coming = clip.at(0.0), clip.at(1.0 / fps)
             back = quaternion.multiply(now.rotations, quaternion.conjugate(coming.rotations))
@@ -368,6 +371,10 @@ class Recovery:
         lowest = ()
         if move is None:  # else by a plan, with feet that stand where the animation has them
             move, lowest = self.landmarks.move(places[0] @ shown[0], animated), self.landmarks.lowest
+        if action:  # the sooner the nearer its first pose is to how it lies
+            rows = rig.skeleton.from_level[self.character.bones]
+            ways = (move.matrix() @ animated - places[0] @ shown[0])[rows, :3, 3]
+            least *= np.linalg.norm(ways, axis=1).max() / self.character.height
         method = self.character.obj.active_ragdoll.recovery.method
         more = {"duration": max(self.reroot_time, least), "method": method, "action": action, "lowest": lowest}
         self._begin(shown, poses, places, move, frame, fps, **more)

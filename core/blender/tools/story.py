@@ -64,6 +64,8 @@ def knock_out(obj, scene, bone: str, direction) -> list[str]:
     impulse = KNOCK_OUT * threshold * viewport.mass(obj) * np.asarray(direction)
     if not health.has_floor(obj, scene):
         add_floor(obj, scene)
+    if obj.active_ragdoll.balance.enabled and all(event.frame != scene.frame_current for event in group.events):
+        lists.add_item(group, "events").frame = scene.frame_current  # it would try to catch itself first
     return effects.add_hit(obj, scene, bone, scene.frame_current, tuple(impulse))
 
 

@@ -32,6 +32,7 @@ class Relief:
     roofs: np.ndarray  # of the lowest thing above, likewise; inf: nothing
     corner: np.ndarray  # x and y of the first cell's middle [2] [m]
     cell: float  # size of a cell [m]
+    ground: np.ndarray  # the heights without other characters, on whom nothing is planted [k, k] [m]
 
     @cached_property
     def lows(self) -> np.ndarray:
@@ -60,7 +61,7 @@ class Floor:
         return self.height + points[..., 0] * self.slope[0] + points[..., 1] * self.slope[1]
 
     def over(self, points, what: str = "heights") -> np.ndarray:
-        """How much higher than the plane are the relief's heights (roofs, lows) at points [.., 3]."""
+        """How much higher than the plane are the relief's heights (roofs, lows, ground) at points [.., 3]."""
         if self.relief is None:
             return np.full(points.shape[:-1], np.inf if what == "roofs" else 0.0)
         turn, origin = self.place

@@ -277,7 +277,7 @@ def _spots(own: Biped, hip, ahead, floor: Floor) -> list:
     found, usual = [], floor.over(hip)
     for way in _AROUND if floor.relief is not None else _AROUND[:1]:
         origin = hip + own.height * np.append(way, 0.0)
-        rise = float(floor.over(origin))
+        rise = float(floor.over(origin, "ground"))
         tall = float(floor.over(origin, "roofs")) - rise
         if np.isfinite(rise) and abs(rise - usual) < _UP * own.height and tall > TALL * own.height:
             origin[2] = floor.plane(origin) + rise
@@ -307,7 +307,7 @@ def _trouble(own: Biped, surface: Surface, written: list, laid: list, stance: Po
 
 def _step(own: Biped, floor: Floor, points) -> np.ndarray:
     """How much higher than its plane a floor is at points [.., 3], as far as limbs are planted there [..]."""
-    return np.clip(floor.over(points), -_DOWN * own.height, _UP * own.height)
+    return np.clip(floor.over(points, "ground"), -_DOWN * own.height, _UP * own.height)
 
 
 def _mirrored(key: Key) -> Key:
