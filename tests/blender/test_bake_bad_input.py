@@ -107,6 +107,8 @@ REFUSED = (
     ({"to": "CONTROLS"}, "No bone of 'Layered' controls"),
     ({"to": "CONTROLS"}, "no room"),
     ({"to": "CONTROLS", "bones": "SELECTED"}, "No selected bone of 'Layered' is a control"),
+    ({"to": "DEFORM", "bones": "SELECTED"}, "No selected bone of 'Layered' moves"),
+    ({"frames": "ACTIVE"}, "nothing to bake"),
 )
 
 

@@ -209,15 +209,6 @@ def test_what_still_acts_at_the_last_frame_is_held_after_it(fresh_scene):
     assert np.abs(poses[2:] - poses[1]).max() < 1e-5 < np.abs(poses[1] - poses[0]).max()
 
 
-def test_a_bake_that_has_nothing_to_write_says_so(fresh_scene):
-    obj = rigs.ragdoll(fresh_scene, 12, 1.0)
-    rigs.select(obj, "")
-    for choice, said in (({"bones": "SELECTED"}, "No selected bone of 'Human'"), ({"frames": "ACTIVE"}, "nothing to")):
-        with pytest.raises(RuntimeError, match=said):
-            bpy.ops.active_ragdoll.bake(**choice)
-    assert not obj.active_ragdoll.muted
-
-
 def _walking(scene, to: str):
     """A human that goes 1 m aside and 0.5 m ahead, with a root bone above it, and what its bones do in the scene."""
     table = {"root": ((0, 0, 0), (0, 0.3, 0), None), **rigs.HUMAN, "hips": (*rigs.HUMAN["hips"][:2], "root")}

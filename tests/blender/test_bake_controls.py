@@ -117,7 +117,7 @@ def test_a_control_without_a_body_helps_where_the_motion_needs_it(fresh_scene):
 
 
 def test_what_the_rig_has_the_other_way_round_is_turned_and_spoils_nothing(fresh_scene):
-    hips, tip = rigs.HUMAN["hips"][0], (0.0, 0.6, 0.9)
+    hips, tip, fingers = rigs.HUMAN["hips"][0], (0.0, 0.6, 0.9), ("DEF-finger.L", "DEF-finger.R")
     obj = _controlled(fresh_scene, more={"tail": (hips, tip, "hips"), "DEF-tail": (tip, hips, "tail")})
     obj.pose.bones["DEF-tail"].lock_rotation = (True, True, True)
     found = _hit(fresh_scene, obj, _deforming(obj), "DEF-tail", vector=(1.0, 0.3, 0.0), strength=40.0)
@@ -125,6 +125,11 @@ def test_what_the_rig_has_the_other_way_round_is_turned_and_spoils_nothing(fresh
     assert tail["worst_mm"] > 20.0 and tail["worst_deg"] < 2.0
     assert max(of_one["worst_mm"] for of_one in found.values()) < 12.0
     assert any("'DEF-tail' the other way round" in note for note in bake.notes_on(bake.controls_of(obj)))
+    baked = places(fresh_scene, obj, fingers, LAST)
+    bpy.ops.active_ragdoll.revert_bake()
+    off = np.linalg.norm((places(fresh_scene, obj, fingers, LAST) - baked)[..., :3, 3], axis=2) * 1e3
+    worst = off[np.linspace(0, LAST - 1, bake.SAMPLES).astype(int)].max(axis=0).tolist()
+    assert max(worst) > 20.0 and tail["beyond"] == [pytest.approx(max(worst)), fingers[0]]
 
 
 def _tail(scene) -> controls.Controls:
@@ -174,7 +179,12 @@ def test_twist_that_no_control_gives_is_told_apart(fresh_scene):
     wanted[row] = wanted[row] @ np.array(Matrix.Rotation(0.5, 4, "Y"))
     off = rig.solve(1, wanted, None)[1]
     assert off[rig.bones.index("DEF-head")] == pytest.approx((0.0, 0.0, 0.5), abs=1e-3)
-    assert bake.notes_on(bake._carried(rig, off[None], 1.0))[0].endswith("twist within 28.6 deg ('DEF-head')")
+    off[rig.bones.index("DEF-hips"), 1] = 0.01 * rig.height
+    found = bake._carried(rig, off[None], 1.0, (True, False))
+    found["DEF-spine"]["beyond"] = (123.0, "ear")
+    first, *_, last = bake.notes_on(found)
+    assert "within 123 mm ('ear')" in first and first.endswith("twist within 28.6 deg ('DEF-head')")
+    assert "steps by up to 10 mm ('DEF-hips')" in last
 
 
 def test_a_step_that_leaves_as_much_as_was_missing_is_not_the_last(fresh_scene):

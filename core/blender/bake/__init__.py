@@ -35,7 +35,7 @@ NOTES = {  # on bones of which a report says so, or what it says
     "reversed": "The rig has {0} the other way round: they are turned, not placed",
 }
 ASTRAY = 0.01  # of a character's height: controls that miss most bodies by more are left alone, unless asked for
-SEAM = 6  # frames
+SEAM, SAMPLES = 6, 8  # frames: of a seam, and at which a report looks at bones without controls
 MOST = 2.0 / 3.0  # a share of the bodies: from there on a rig's controls carry them
 
 
@@ -97,6 +97,8 @@ def bake_frames(obj, scene, first: int | None = None, last: int | None = None, c
             carried, (recorder.poses, recorder.worlds) = None, as_shown
             written, keyed, properties = yield from _carry(obj, recorder, choice, None)
         _write(obj, recorder, written, keyed, choice, carried, properties)
+        if carried is not None and choice.bones != SELECTED:
+            _note_beyond(recorder)
     finally:
         if carried is not None:
             carried.remove()
@@ -315,8 +317,10 @@ def _stretched(obj, bind: np.ndarray, plain: np.ndarray, names: list) -> np.ndar
 
 def _carrying(obj, names: list[str], choice: Choice, frame: int) -> controls.Controls | None:
     """What carries the bones where keys go on controls; None where they go on the bones."""
-    if choice.to == DEFORM or (choice.to == AUTO and not _is_led(obj)):
-        return None
+    every = (c for part in obj.active_ragdoll.parts for c in obj.pose.bones[part.bone].constraints)
+    led = any(rig_graph.targets(c) for c in every if not (c.mute or source.is_own(c)))
+    if choice.to == DEFORM or (choice.to == AUTO and not led):
+        return None  # bones of bodies follow no others by constraints
     try:
         carried = _controls(obj, names, choice.limbs, choice.exact_joints, frame)
     except RagdollError:
@@ -327,12 +331,6 @@ def _carrying(obj, names: list[str], choice: Choice, frame: int) -> controls.Con
         carried.remove()
         return None
     return carried
-
-
-def _is_led(obj) -> bool:
-    """Whether simulated bones follow others of their rig by constraints."""
-    own = (c for part in obj.active_ragdoll.parts for c in obj.pose.bones[part.bone].constraints)
-    return any(rig_graph.targets(c) for c in own if not (c.mute or source.is_own(c)))
 
 
 def _controls(obj, names: list[str], limbs=controls.FK, exact: bool = False, frame: int = 1) -> controls.Controls:
@@ -411,7 +409,7 @@ def _write(obj, recorder, names: list, keyed: list, choice: Choice, carried, pro
             properties |= [off]  # what they give is in the keys already
     else:
         names, basis = carried.bones, np.array(recorder.solved)
-        found["controls"] = _carried(carried, np.array(recorder.off), settings.height)
+        found["controls"] = _carried(carried, np.array(recorder.off), settings.height, recorder.goes_on)
         if choice.bones == SELECTED:
             found["controls"] = {name: one for name, one in found["controls"].items() if one["control"] in keyed}
             names = list(found["controls"])
@@ -438,18 +436,22 @@ def _write(obj, recorder, names: list, keyed: list, choice: Choice, carried, pro
     source.refresh(obj)
 
 
-def _carried(carried: controls.Controls, off: np.ndarray, height: float) -> dict:
+def _carried(carried: controls.Controls, off: np.ndarray, height: float, goes_on=actions.NO) -> dict:
     """Of each simulated bone: its control, and by how much it is missed on average and at worst [mm, deg].
 
-    `off` is as of `Controls.solve` [f, m, 3], distances in the armature's units, as the height of `carried`.
+    `off` is as of `Controls.solve` [f, m, 3], in the armature's units as its height; `goes_on` as of `actions.bake`.
     """
     off = off * (np.degrees(1.0), 1e3 * height / carried.height, np.degrees(1.0))
+    ends = [at for at, is_joined in zip((0, -1), goes_on) if is_joined]
+    steps = off[ends, :, 1].max(axis=0, initial=0.0)
+    steps[steps < controls.FOUND * 1e3 * height] = 0.0
     figures = np.concatenate([off.mean(axis=0), off.max(axis=0)], axis=1).tolist()  # as FIGURES names them
     result = {}
     for body, name in enumerate(carried.bones):
         control = carried.control_of.get(body)
         locked = control if carried.parents[body] < 0 and not carried.keyed.get(control, True) else ""
         kinds = {"loose": control is None, "kept": body in carried.kept, "reversed": bool(carried.reversed[body])}
+        kinds |= {"seam": float(steps[body])}
         kinds |= _barred(carried, name, control) | {"hidden": control and _hidden(carried.all[control])}
         result[name] = dict(zip(FIGURES, figures[body]), control=control, locked=locked, **kinds)
     return result
@@ -493,13 +495,32 @@ def report(obj) -> list[str]:
 def notes_on(carried: dict) -> list[str]:
     """What to tell of a bake to controls: how near it comes, and what no control carries."""
     worst = [max((of_one[f"worst_{kind}"], name) for name, of_one in carried.items()) for kind in KINDS]
+    worst[1] = max([worst[1], *(tuple(of_one["beyond"]) for of_one in carried.values() if "beyond" in of_one)])
     deg, mm, twist = (f"{off:.3g} {kind[-3:].strip('_')} ('{name}')" for kind, (off, name) in zip(KINDS, worst))
     notes = [f"The controls give the motion within {mm} and {deg}, twist within {twist}"]
+    step, name = max((of_one.get("seam", 0.0), name) for name, of_one in carried.items())
+    if step:
+        notes.append(f"Where the baked frames begin or end the pose steps by up to {step:.3g} mm ('{name}')")
     for kind, text in NOTES.items():
         found = [(name, of_one.get(kind)) for name, of_one in carried.items()]
         if listed := dict.fromkeys(f"'{name if said is True else said}'" for name, said in found if said):
             notes.append(text.format(", ".join(listed)))
     return notes
+
+
+def _note_beyond(recorder: Recorder) -> None:
+    """Note in a bake's record of its first bone which other deforming bone that bodies carry, as a finger, is missed by
+    most in some frames, and by how much [mm].
+    """
+    obj, record = recorder.obj, json.loads(recorder.obj.active_ragdoll.bake_record)
+    led, deforming = {*record["controls"]}, {bone.name for bone in obj.data.bones if bone.use_deform}
+    carried = led.union(source.followers(obj), *({b.name for b in obj.data.bones[n].children_recursive} for n in led))
+    if names := sorted(carried & deforming - led):
+        some = np.linspace(0, len(recorder.numbers) - 1, SAMPLES).astype(int)
+        recorded = {recorder.numbers[at]: recorder.worlds[at] @ recorder.poses[at] for at in some}
+        off = 1e3 * _missed(obj, recorder.scene, recorded, names)
+        record["controls"][record["bones"][0]]["beyond"] = float(off.max()), names[off.argmax()]
+        obj.active_ragdoll.bake_record = json.dumps(record)
 
 
 def _mute_own(obj, on: bool) -> None:
@@ -516,9 +537,14 @@ def deviation(obj, scene, recorded: dict) -> float:
     """
     record = json.loads(obj.active_ragdoll.bake_record)
     first, last = record["frames"]
-    rows = [obj.data.bones.find(name) for name in record["bones"]]
-    worst = 0.0
-    for frame in (frame for frame in recorded if first <= frame <= last):
+    baked = {frame: poses for frame, poses in recorded.items() if first <= frame <= last}
+    return float(_missed(obj, scene, baked, record["bones"]).max(initial=0.0)) / obj.active_ragdoll.height
+
+
+def _missed(obj, scene, recorded: dict, names: list) -> np.ndarray:
+    """How far bones [k] are at most as played now from where they were in poses by frame, in the scene."""
+    rows, off = [obj.data.bones.find(name) for name in names], np.zeros(len(names))
+    for frame, poses in recorded.items():
         scene.frame_set(frame)
-        worst = max(worst, float(np.abs(shown_pose(obj, scene)[rows, :3, 3] - recorded[frame][rows, :3, 3]).max()))
-    return worst / obj.active_ragdoll.height
+        off = np.maximum(off, np.linalg.norm((shown_pose(obj, scene) - poses)[rows, :3, 3], axis=1))
+    return off

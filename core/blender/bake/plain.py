@@ -34,12 +34,11 @@ _FBX = {
     "bake_anim_use_all_actions": False,
     "bake_anim_simplify_factor": 0.0,
 }
-_USD = {"selected_objects_only": True, "export_animation": True}
 # What writes a file, by its suffix: the operator, the add-on that it is in, settings beside the path.
 EXPORTERS = {
     ".glb": ("export_scene.gltf", "io_scene_gltf2", _GLTF),
     ".fbx": ("export_scene.fbx", "io_scene_fbx", _FBX),
-    ".usdc": ("wm.usd_export", "", _USD),
+    ".usdc": ("wm.usd_export", "", {"selected_objects_only": True, "export_animation": True}),
 }
 EVEN = (".fbx", ".usdc")  # files that bring what hangs on a stretched bone, as of Rigify's limbs, elsewhere
 USD_STEP = 2.0**-6  # of sizes, exact in half precision

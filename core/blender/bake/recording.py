@@ -45,7 +45,7 @@ def checked_range(obj, scene, first: int | None, last: int | None) -> tuple[int,
     first = shot[0] if first is None else first
     last = shot[1] if last is None else last
     if not (isinstance(first, Integral) and isinstance(last, Integral) and first < last):
-        raise RagdollError(f"Frames {first} to {last}: a range has two whole frames or more")
+        raise RagdollError(f"Frames {first} to {last}: a range has two whole frames or more (or Pose This Frame)")
     if not shot[0] <= first < last <= shot[1]:
         raise RagdollError(f"Frames {first} to {last} are not within the shot, {shot[0]} to {shot[1]}")
     return first, last

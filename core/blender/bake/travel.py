@@ -6,7 +6,6 @@ from ...errors import RagdollError
 from ..rig import rig_graph
 
 CARRIERS = STAY, OBJECT, ROOT = "STAY", "OBJECT", "ROOT"  # its own bones, the object, the topmost bone
-
 LEADING = {"COPY_TRANSFORMS", "COPY_LOCATION", "ARMATURE", "CHILD_OF"}  # constraints by which a bone goes with another
 
 
