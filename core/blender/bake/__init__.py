@@ -509,7 +509,7 @@ def notes_on(carried: dict) -> list[str]:
 
 
 def _note_beyond(recorder: Recorder) -> None:
-    """Note with the first bone which other one that bodies carry, as a finger, is missed by most in some frames [mm]."""
+    """Note with the first bone which other one that bodies carry, as a finger, is missed most in some frames [mm]."""
     obj, record = recorder.obj, json.loads(recorder.obj.active_ragdoll.bake_record)
     led, deforming = {*record["controls"]}, {bone.name for bone in obj.data.bones if bone.use_deform}
     carried = led.union(source.followers(obj), *({b.name for b in obj.data.bones[n].children_recursive} for n in led))
