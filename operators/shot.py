@@ -351,12 +351,11 @@ class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, bpy.types.Operator, verb="Ex
         """A file's name is asked for first, if this Blender can write such files."""
         if self.to == "SCENE" or self.filepath:
             return super().invoke(context, event)
-        path = Path(bpy.data.filepath or "untitled").with_name(self.subject(context).name + self.to)
+        self.filepath = str(Path(bpy.data.filepath or "untitled").with_name(self.subject(context).name + self.to))
         try:
-            plain.exporter(path)
+            plain.exporter(Path(self.filepath))
         except RagdollError as error:
             return self.cancelled(error)
-        self.filepath = str(path)
         context.window_manager.fileselect_add(self)
         return {"RUNNING_MODAL"}
 

@@ -102,6 +102,12 @@ def test_limbs_that_hang_elsewhere_in_the_rig_are_placed(fresh_scene):
     assert max(of_one["worst_mm"] for of_one in found.values()) < 12.0
 
 
+def test_what_has_no_body_between_two_bodies_has_its_control(fresh_scene):
+    obj, bodies = _controlled(fresh_scene), {f"DEF-{name}" for name in rigs.HUMAN if name != "forearm.L"}
+    build.build(obj, fresh_scene, np.array([bone.name in bodies for bone in obj.data.bones]))
+    assert "DEF-forearm.L: forearm.L" in bake.find_controls(obj, fresh_scene, "CONTROLS", "FK")
+
+
 def test_a_control_without_a_body_helps_where_the_motion_needs_it(fresh_scene):
     top, (head, tail, _parent) = rigs.HUMAN["spine"][1], rigs.HUMAN["head"]
     below = {name: bone for name, bone in rigs.HUMAN.items() if name != "head"}
@@ -430,12 +436,10 @@ def test_controls_are_the_default_where_a_rig_has_them(fresh_scene):
         shown = {text for _kind, text, layout in drawn(report, obj) if layout.live}  # for FK, which is chosen
         found = {f"DEF-hand.L: {control}", "DEF-spine: spine", f"hips, ik_hand.L = {value}"}
         assert found <= set(bake.find_controls(obj, fresh_scene, "AUTO", limbs)) and (found <= shown) == (limbs == "FK")
-    head, before = obj.pose.bones["head"], len(drawn(report, obj))
+    obj.name, head, before = "Another", obj.pose.bones["head"], len(drawn(report, obj))
     for changes in ({"name": "top"}, {"name": "head"}, {"lock_rotation": [True] * 3}, {"lock_rotation": [False] * 3}):
         rigs.changed(head, **changes)
         assert (len(drawn(report, obj)) == before) == (head.name == "head" and not head.lock_rotation[0])
-    obj.name = "Another"
-    assert len(drawn(report, obj)) == before
     bpy.ops.active_ragdoll.bake()
     assert all(layout.live for *_what, layout in drawn(report, obj))
     worst = max(bake.controls_of(obj).values(), key=lambda of_one: of_one["worst_mm"])

@@ -156,8 +156,7 @@ def _selected(obj, carried) -> tuple[list, dict]:
 def searched(obj, to: str, limbs: str) -> tuple:
     """What the rows of `find_controls` hold for: they are stale where it is another."""
     locks = ((bone.name, *bone.lock_rotation, *bone.lock_location) for bone in obj.pose.bones)
-    parts = tuple(part.bone for part in obj.active_ragdoll.parts)
-    return obj.session_uid, to, limbs, parts, source.signature(obj), *locks
+    return obj.session_uid, to, limbs, source.signature(obj), *(p.bone for p in obj.active_ragdoll.parts), *locks
 
 
 def find_controls(obj, scene, to: str, limbs: str) -> list[str]:
@@ -343,10 +342,11 @@ def _controls(obj, names: list[str], limbs=controls.FK, exact: bool = False, fra
 
 
 def _parents(obj, names: list[str]) -> list[int]:
-    """Places among bones of those that they are joined to, or hang on; -1 where none of them is."""
+    """Places among bones of those that they are joined to, or hang on below these; -1 where none of them is."""
     above = [[bone.name for bone in obj.data.bones[name].parent_recursive] for name in names]
     joints = {part.bone: part.parent for part in obj.active_ragdoll.parts}
-    parents = [next((p for p in (joints.get(name), *up) if p in names), None) for name, up in zip(names, above)]
+    ways = (up if joints.get(name) in up else (joints.get(name), *up) for name, up in zip(names, above))
+    parents = [next((p for p in way if p in names), None) for way in ways]
     return [-1 if p is None else names.index(p) for p in parents]
 
 

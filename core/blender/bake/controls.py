@@ -315,8 +315,8 @@ class Controls:
         position = tuple(self.copy.path_resolve(path) for path in self._paths)
         if position not in self._known:
             self._rest, self._turned, owners = self.shown(), {}, {}
-            waiting, sizes = self._followers(), [[[1.0]], [[self.height]]]
-            pulls = {n: np.abs(e[:, ~self.bodiless] / sizes).max() >= NEAR * TURN for n, e in self._effects.items()}
+            waiting, axes, near = self._followers(), self._rest[self.rows, :3, 1], NEAR * TURN  # twist is no pull
+            pulls = {n: np.abs([np.cross(e[0], axes), e[1] / self.height]) >= near for n, e in self._effects.items()}
             while waiting:
                 # The nearest pair of each body, unless the bone may yet become that of a nearer body.
                 bodies, names, trying = set(), set(), []
@@ -327,8 +327,8 @@ class Controls:
                     names.add(pair[2])
                 self._turn([name for _distance, _body, name in trying])
                 for _distance, body, name in trying:
-                    owner = self._measured(name, body)
-                    if owner.share(0) >= FULLY and not (self.bodiless[body] and pulls[name]):
+                    owner, others = self._measured(name, body), ~(self.bodiless | self._paths_to[:, body])
+                    if owner.share(0) >= FULLY and not (self.bodiless[body] and pulls[name][:, others].any()):
                         owners[body] = owner
                 taken = {owner.name for owner in owners.values()}
                 waiting = [p for p in waiting if p not in trying and p[1] not in owners and p[2] not in taken]
