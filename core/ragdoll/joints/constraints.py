@@ -301,8 +301,7 @@ def _lets_through(specs, rotations) -> bool:
 def excess(specs: list[ConstraintSpec], r_rel) -> np.ndarray:
     """How far joint rotations r_rel [f, 4] are beyond the angular limits of constraints [f] [rad]."""
     angles = limits.measured_angles([spec.rotation for spec in specs], np.reshape(r_rel, (-1, 4)))
-    free = (-np.inf, np.inf)
-    bounds = np.array([[[limit or free for limit in spec.angular_limits]] for spec in specs])
+    bounds = np.array([[[limit or (-np.inf, np.inf) for limit in spec.angular_limits]] for spec in specs])
     return np.maximum(bounds[..., 0] - angles, angles - bounds[..., 1]).max(axis=(0, 2), initial=0.0)
 
 
