@@ -291,7 +291,7 @@ def angle_about(turn_from, turn_to, axis) -> tuple:
     across, ahead = c.dot(axis, c.cross(turn_from, turn_to)), c.dot(turn_from, turn_to) - from_axis * to_axis
     # Of two directions near the axis and on opposite sides of it, the way from one to the other is over the axis.
     opposite = 0.5 - 0.5 * ahead / radius
-    over = max(0.0, from_axis * to_axis) * 4.0 * opposite * opposite
+    over = max(0.0, from_axis * to_axis) * 4.0 * opposite
     angle, around = atan2(across, ahead + over), atan2(across, ahead)
     counts = min(1.0, sqrt(max(0.0, 1.0 - max(from_axis * from_axis, to_axis * to_axis))) / _STEEP)
     return counts * angle, counts * angle / around if around != 0.0 else 1.0
