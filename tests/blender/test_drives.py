@@ -65,8 +65,7 @@ def test_a_largest_torque_lets_a_lifted_arm_sink(fresh_scene):
         return heights[0] - heights[-1], gravity
 
     free, needed = sunk(0.0)
-    assert free < 0.002
-    assert sunk(1.5 * needed)[0] < 0.002
+    assert max(free, sunk(1.5 * needed)[0]) < 0.002
     assert sunk(0.5 * needed)[0] > 0.05
 
 

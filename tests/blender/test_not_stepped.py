@@ -84,6 +84,8 @@ def test_without_its_source_scene(shot):
         for frame in simulate.frames(scene):
             if frame == AT:
                 bpy.data.scenes.remove(scene.active_ragdoll.source)
+    remove.remove(obj)
+    assert "Source" not in str([*bpy.data.objects])
 
 
 def test_live_playback_says_that_another_handler_went_back(shot, monkeypatch):

@@ -228,9 +228,8 @@ def old_part(part) -> dict:
 
 def old_attachment(collection, number: int) -> dict:
     own = [o for o in collection.objects if o.get(built.NUMBER) == number]
-    joints = [o for o in own if o[built.KIND] == built.ATTACHMENT]
-    holders = [o for o in own if o[built.KIND] == built.HOLDER]
-    return {"joint": joints[0], "other_joint": joints[1], "holder": holders[0]}
+    joint, other, holder = (o for kind in (built.ATTACHMENT, built.HOLDER) for o in own if o[built.KIND] == kind)
+    return {"joint": joint, "other_joint": other, "holder": holder}
 
 
 @pytest.mark.parametrize("cached", (False, True))
@@ -244,8 +243,11 @@ def test_a_file_of_0_1_0_plays_as_before(fresh_scene, cached, tmp_path):
     make_old(obj)
     assert not obj.active_ragdoll.parts and obj.active_ragdoll.target_armature is None
     scene, obj = rigs.reopened(tmp_path / "old.blend", obj.name)  # which states the version of this one
-    obj.active_ragdoll.property_unset("version")
-    saved.bring_up()
+    for damaged in ({}, {"source": "damaged"}):
+        saved.stored(obj).update(damaged)
+        obj.active_ragdoll.property_unset("version")
+        assert saved.is_old(obj)  # also where it is appended
+        saved.bring_up()
     assert found(obj) == was
     assert obj.active_ragdoll.source is not None and not {*saved.FORMER, "source"} & {*saved.stored(obj).keys()}
     assert obj.active_ragdoll.run_state == ("CACHED" if cached else "READY")

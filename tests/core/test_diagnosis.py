@@ -48,8 +48,7 @@ CASES = [
 
 @pytest.mark.parametrize(("kind", "sick", "well"), CASES, ids=[f"{c[0]}-{i}" for i, c in enumerate(CASES)])
 def test_a_finding_where_its_cause_is_and_not_else(kind, sick, well):
-    assert kinds(**sick) == [kind]
-    assert kinds(**well) == []
+    assert kinds(**sick) == [kind] and kinds(**well) == []
 
 
 def test_texts_have_the_figures_and_the_names():

@@ -63,8 +63,7 @@ def test_round_trip_is_exact(bones, weight, name):
     made = Profile({"rotation_weight": weight, "steps": 3}, bones, name, "for a test", roles.HUMAN)
     written = profile.dump(made)
     read = profile.parse(written, SCHEMA)
-    assert read == made
-    assert profile.dump(read) == written
+    assert read == made and profile.dump(read) == written
     general = Profile({}, (Entry({"mass": 2.0}, role=profile.ANY, range=1.5), Entry({}, role=roles.SPINE, share=True)))
     assert profile.parse(profile.dump(general), SCHEMA) == general
     data = json.loads(written)

@@ -111,10 +111,10 @@ def interrupt(scene) -> None:
 def _unused_sources(objects, scene) -> set:
     """The sources of some ragdolls, and those whose character was deleted."""
     hidden = scene.active_ragdoll.source if scene is not None else None
-    left = {o for o in armatures(bpy.data.objects) if o not in objects or o.active_ragdoll.target_armature is not None}
-    kept = {obj.active_ragdoll.source for obj in left}
-    copies = armatures(hidden.collection.objects) if hidden is not None else []
-    return {copy for copy in copies if copy not in kept and source.STAND_IN_FOR not in copy and source.is_source(copy)}
+    left = (o for o in armatures(bpy.data.objects) if o not in objects or o.active_ragdoll.target_armature is not None)
+    unused = {obj.active_ragdoll.source for obj in objects}.union(hidden.collection.objects if hidden else ())
+    unused -= {None, *(obj.active_ragdoll.source for obj in left)}
+    return {copy for copy in armatures(unused) if source.STAND_IN_FOR not in copy and source.is_source(copy)}
 
 
 def remove_collections(collections, scene, helpers=frozenset()) -> None:

@@ -67,9 +67,12 @@ def found(obj):
 
     By its name: with a pointer, or as the target of a constraint, Blender evaluates it with the character's scene, too.
     """
-    scene = scene_of(obj)
+    scene, name = scene_of(obj), obj.active_ragdoll.source_name
     hidden = scene.active_ragdoll.source if scene is not None else None
-    copy = hidden.collection.objects.get(obj.active_ragdoll.source_name) if hidden is not None else None
+    copy = hidden.collection.objects.get(name) if hidden is not None else None
+    if copy is None and name:  # the hidden scene was deleted by hand: what was in it alone is in none
+        copy = bpy.data.objects.get((name, None))
+        copy = None if copy is None or copy.users_scene else copy
     return copy if copy is not None and copy.type == "ARMATURE" else None
 
 
@@ -189,8 +192,8 @@ def refresh(obj) -> None:
     settings, scene = obj.active_ragdoll, scene_of(obj)
     if scene is None:
         raise RagdollError(f"The scene of the ragdoll of '{obj.name}' is gone: build the ragdoll anew")
-    hidden = source_scene(scene)
     old = settings.source
+    hidden = source_scene(scene)
     settings.source = copy = copy_of(obj, f".{obj.name} Source")
     hidden.collection.objects.link(copy)
     physics, leader = settings.physics_armature, followed(obj)

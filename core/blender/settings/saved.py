@@ -36,7 +36,7 @@ def stored(owner) -> dict:
 def _let_go(owner) -> None:
     """Sources pointed at the actions of their character's graph, which kept those from being deleted."""
     copy = stored(owner).get("source") if isinstance(owner, bpy.types.Object) else None
-    for group, name, said in walk(copy.active_ragdoll) if copy is not None else ():
+    for group, name, said in walk(copy.active_ragdoll) if isinstance(copy, bpy.types.Object) else ():
         if said.points:
             group.property_unset(name)
 
@@ -129,7 +129,7 @@ def bring_up(owners=None) -> None:
 
 def is_old(owner) -> bool:
     """Whether an owner comes from a version with another layout, as one that was appended from an older file may."""
-    return owner.active_ragdoll.version < CURRENT and any(name in stored(owner) for name in FORMER)
+    return owner.active_ragdoll.version < CURRENT and any(name in stored(owner) for name in (*FORMER, "source"))
 
 
 def note_version(owners=None) -> None:
