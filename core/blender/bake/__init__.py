@@ -97,7 +97,7 @@ def bake_frames(obj, scene, first: int | None = None, last: int | None = None, c
             carried, (recorder.poses, recorder.worlds) = None, as_shown
             written, keyed, properties = yield from _carry(obj, recorder, choice, None)
         _write(obj, recorder, written, keyed, choice, carried, properties)
-        if carried is not None and choice.bones != SELECTED:
+        if carried is not None and choice.bones != SELECTED and not choice.loop:  # else it is not to move as recorded
             _note_beyond(recorder)
     finally:
         if carried is not None:
