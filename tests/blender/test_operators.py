@@ -112,8 +112,7 @@ def test_weights_simulate_bake_and_revert_act_on_all_selected_characters(arms, s
     actions = [obj.animation_data.action for obj in arms]
     OPERATORS.build(bones="ALL")
     arms[0].active_ragdoll.rotation_weight = arms[0].active_ragdoll.position_weight = 0.0
-    assert OPERATORS.copy_weights() == {"FINISHED"}
-    assert OPERATORS.simulate() == {"FINISHED"}
+    assert OPERATORS.copy_weights() == OPERATORS.simulate() == {"FINISHED"}
     simulated = [played(obj, scene) for obj in arms]
     assert all(np.ptp(poses[:, :, 2], axis=0).max() > 0.1 for poses in simulated)  # all of them fall
     assert OPERATORS.bake() == {"FINISHED"}

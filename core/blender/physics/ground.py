@@ -44,12 +44,12 @@ def bounded(found, graph) -> tuple:
 
 
 def meetings(solids: tuple, starts: np.ndarray, ways: np.ndarray) -> list:
-    """Where ways [k, 3] of the world lead into solids (see `bounded`), as pairs of a way's row and a place [3]."""
+    """Where ways [k, 3] of the world meet solids (see `bounded`) first: a way's row, a place [3], whether it enters."""
     others, lowest, highest = solids
     low, high = (each(starts, starts + ways)[:, None] for each in (np.minimum, np.maximum))
     near = np.argwhere(((low <= highest) & (high >= lowest)).all(axis=2)).tolist()
     found = ((row, met(others[other], starts[row], ways[row])) for row, other in near)
-    return [(row, hit[0]) for row, hit in found if hit is not None and hit[2]]
+    return [(row, hit[0], hit[2]) for row, hit in found if hit is not None]
 
 
 def highest(scene, found, place: complex, top: float, depth: float) -> tuple | None:

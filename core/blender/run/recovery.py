@@ -216,8 +216,8 @@ class Recovery:
         if self._carrying.planned is not None and np.linalg.norm(ways[0]) > ASTRAY * self.character.height:
             return self._trunk[0]
         met = ground.meetings(run.effect("recoveries").around(), places, ways)
-        far = [row for row, at in met if math.dist(places[row] + ways[row], at) > PRESSED * self.character.height]
-        return self._trunk[far[0]] if far else None
+        ends, depth = places + ways, PRESSED * self.character.height
+        return next((self._trunk[row] for row, at, enters in met if enters and math.dist(ends[row], at) > depth), None)
 
     def _settings_now(self, seconds: float) -> states.Settings:
         """The settings, with what the way of getting up changes of them. seconds: of the simulation, a frame."""

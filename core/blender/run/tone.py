@@ -125,7 +125,7 @@ class Falling:
         reach = FAR * self.character.height * down
         sizes = ((self.corners @ turns.transpose(0, 2, 1)) @ down).max(axis=1)
         met = ground.meetings(solids, starts, np.zeros_like(starts) + reach)
-        return min((float((place - starts[row]) @ down - sizes[row]) for row, place in met), default=np.inf)
+        return min((float((place - starts[row]) @ down - sizes[row]) for row, place, _enters in met), default=np.inf)
 
     def _axes(self, run) -> list | None:
         if self.facing is None:
