@@ -229,19 +229,20 @@ def test_the_pose_of_a_frame_is_put_on_bones_or_controls(fresh_scene, to, keying
 
 
 def test_a_face_without_bodies_goes_with_the_head(fresh_scene):
-    """It hangs on what the head copies: a bone, one that copies such, one that stretches to the head's control."""
-    face = (0, -0.1, 1.8), (0, -0.2, 1.7)
-    more = {"face": (*face, "head"), "jaw": (*face, "face"), "lid": (*face, None), "cheek": (*face, "face")}
-    obj = _controlled(fresh_scene, more=more)
+    """It hangs on what the head copies: a bone, one that copies such or stretches to it or copies a control locally."""
+    parents = {"face": "head", "jaw": "face", "lid": None, "cheek": "face", "master": "head"}
+    more = {name: ((0, -0.1, 1.8), (0, -0.2, 1.7), above) for name, above in parents.items()}
+    obj, local = _controlled(fresh_scene, more=more), {"owner_space": "LOCAL", "target_space": "LOCAL"}
     control_rigs.constraint(obj, "lid", "COPY_TRANSFORMS", "face")
     control_rigs.constraint(obj, "cheek", "STRETCH_TO", "head")
+    control_rigs.constraint(obj, "jaw", "COPY_ROTATION", "master", **local)
+    obj.data.bones["master"].use_deform = False
     rigs.key(obj.pose.bones["face"], "rotation_quaternion", {1: (1, 0, 0, 0), LAST: (1, 0.1, 0.2, 0)})
-    obj.scale, rows = (0.1, 0.1, 0.1), [obj.data.bones.find(name) for name in ("DEF-head", *more)]
+    obj.scale, rows = (0.1, 0.1, 0.1), [obj.data.bones.find(name) for name in ("DEF-head", *more)[:-1]]
     wanted = [np.linalg.solve(pose[rows[0]], pose[rows]) for pose in rigs.animation(obj, range(1, LAST + 1)).values()]
     build.build(obj, fresh_scene, _deforming(obj))
     for weight, blend in ((1.0, 1.0), (0.0, 0.5), (0.0, 1.0)):
-        rigs.set_weights(obj, weight)
-        obj.active_ragdoll.physics_blend = blend
+        rigs.changed(obj.active_ragdoll, rotation_weight=weight, translation_weight=weight, physics_blend=blend)
         played = rigs.shown(fresh_scene, obj, range(1, LAST + 1))
         np.testing.assert_allclose([np.linalg.solve(p[rows[0]], p[rows]) for p in played.values()], wanted, atol=2e-3)
     assert (played[1] - played[LAST])[rows, 2, 3].min() > 1.0

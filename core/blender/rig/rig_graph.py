@@ -1,6 +1,7 @@
 """What the bones of a rig hang on, and the properties that switch its constraints."""
 
 import re
+from contextlib import suppress
 
 import bpy
 
@@ -55,8 +56,10 @@ def hung(obj, simulated: list) -> dict:
         nearest |= copied
         found = [(own, targets(c)) for n, own in copied.items() for c in bones[n].constraints if c.type in COPYING]
         copied = {next(iter(aims)): own for own, aims in found if len(aims) == 1 and aims.isdisjoint(nearest)}
-    found = {}
-    for bone in (bones[name] for name in leading(of, (b.name for b in bones if b.bone.use_deform)) if name not in led):
+    found, deforming = {}, [bone.name for bone in bones if bone.bone.use_deform]
+    others = (c for bone in bones for c in bone.constraints if "LOCAL" not in getattr(c, "target_space", ""))
+    moving = {*deforming, *(bone.name for bone in bones if bone.children)}.union(*map(targets, others)) - led.keys()
+    for bone in (bones[name] for name in leading(of, deforming) if name in moving):  # copied locally, it turns twice
         around = [bone.parent, *(bones[name] for c in bone.constraints for name in sorted(targets(c)))]
         above = [each for first in around if first and first.name in led for each in (first, *first.parent_recursive)]
         if own := next((nearest[each.name] for each in above if each.name in nearest), None):
@@ -85,8 +88,9 @@ def switch_paths(obj, candidates: dict) -> dict:
             continue
         read = (variable.targets[0] for variable in driver.driver.variables if variable.type == "SINGLE_PROP")
         for path in (target.data_path for target in read if target.id == obj):
-            if isinstance(_value(obj, path), bool | int | float):
-                found.setdefault(path, set()).add(bone)
+            with suppress(ValueError):  # a path that leads nowhere
+                if isinstance(obj.path_resolve(path), bool | int | float):
+                    found.setdefault(path, set()).add(bone)
     return found
 
 
@@ -151,13 +155,6 @@ def prune(obj, scene, kept) -> None:
         bpy.ops.object.mode_set(mode="OBJECT")
     for bone in obj.pose.bones:
         bone.custom_shape = None
-
-
-def _value(obj, path: str):
-    try:
-        return obj.path_resolve(path)
-    except ValueError:
-        return None
 
 
 def switch(obj, path: str, value) -> None:
