@@ -281,7 +281,8 @@ def _held(key) -> list[ConstraintSpec]:
     for scale in _SCALES:
         factor = np.where(across, scale, 1.0)
         specs = plan_cone(low * factor, high * factor)
-        if not _lets_through(specs, beyond):
+        swings = [replace(spec, angular_limits=(*spec.angular_limits[:2], None)) for spec in specs]
+        if (excess(swings, beyond) > 0.0).all():
             break
     return specs
 
@@ -290,12 +291,6 @@ def _held(key) -> list[ConstraintSpec]:
 _TURNS = np.radians(np.arange(0.0, 360.0, 4.0))
 _PARTS = np.concatenate((np.arange(1.02, 1.3, 0.04), np.arange(1.3, 2.0, 0.1)))
 _STEEPEST = np.radians(89.0)  # of the second swing, which is singular at a right angle
-
-
-def _lets_through(specs, rotations) -> bool:
-    """Whether constraints allow the swing of any of the rotations [k, 4]."""
-    swings = [replace(spec, angular_limits=(*spec.angular_limits[:2], None)) for spec in specs]
-    return bool((excess(swings, rotations) <= 0.0).any())
 
 
 def excess(specs: list[ConstraintSpec], r_rel) -> np.ndarray:

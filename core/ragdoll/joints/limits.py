@@ -173,7 +173,9 @@ def excess(joint_type: str, limit_min, limit_max, r_rel) -> np.ndarray:
     else:
         x, turn, z = cone_angles(low, high, q.reshape(-1, 4))
         axis, aside = 1, beyond_ellipse(x, z, low, high)
-    return np.maximum(aside, np.maximum(_beyond_range(turn, low[axis], high[axis]), 0.0)).reshape(q.shape[:-1])
+    middle, half = 0.5 * (low[axis] + high[axis]), 0.5 * (high[axis] - low[axis])
+    turned = np.abs(np.mod(turn - middle + np.pi, 2.0 * np.pi) - np.pi)  # the shorter way round
+    return np.maximum(aside, np.maximum(turned - half, 0.0)).reshape(q.shape[:-1])
 
 
 def brought_within(joint_type: str, limit_min, limit_max, rotation) -> np.ndarray:
@@ -181,12 +183,6 @@ def brought_within(joint_type: str, limit_min, limit_max, rotation) -> np.ndarra
     ways = quaternion.slerp(quaternion.identity((21,)), np.tile(rotation, (21, 1)), np.linspace(1.0, 0.0, 21))
     beyond = excess(joint_type, limit_min, limit_max, ways)
     return ways[np.argmin(np.maximum(beyond, 1e-3))]  # the other axes of a hinge's turn are not zero to the last digit
-
-
-def _beyond_range(angle, lower, upper) -> np.ndarray:
-    """How far angles are beyond a range, on the turn around its middle; inside negative [rad]."""
-    middle = 0.5 * (lower + upper)
-    return np.abs(np.mod(angle - middle + np.pi, 2.0 * np.pi) - np.pi) - 0.5 * (upper - lower)
 
 
 def beyond_ellipse(x, z, low, high) -> np.ndarray:

@@ -99,11 +99,12 @@ class StateGraph(FromSettings, GraphPlayer):
     def _fill(self) -> None:
         settings = self._obj.active_ragdoll.graph
         sources: dict[str, SpaceSource] = {}
+        asked = ([Condition(c.parameter, c.compare, c.value) for c in t.conditions] for t in settings.transitions)
         graph = Graph(
             self._obj.name,
             {p.name: _value(p) if math.isfinite(_value(p)) else 0.0 for p in settings.parameters},
             [State(state.name, self._source(state, sources)) for state in settings.states],
-            [Transition(t.origin, t.target, _conditions(t), t.blend_time) for t in settings.transitions],
+            [Transition(t.origin, t.target, tuple(of), t.blend_time) for t, of in zip(settings.transitions, asked)],
             self._library.fps,
         )
         for count, fault in enumerate(graph.faults, 1):
@@ -148,10 +149,6 @@ class StateGraph(FromSettings, GraphPlayer):
 
 def _value(parameter) -> float:
     return float(parameter.on) if parameter.kind == "BOOL" else parameter.value
-
-
-def _conditions(transition) -> tuple[Condition, ...]:
-    return tuple(Condition(c.parameter, c.compare, c.value) for c in transition.conditions)
 
 
 def shown_states(obj, frame: int) -> list[tuple[str, float]]:
