@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from core import quaternion, skeleton
+from core.pose import affine
 from core.ragdoll.bodies import fitting, overlap, shapes
 from core.ragdoll.bodies.fitting import BOX, COMPOUND, CONVEX_HULL, Shape, Skin
 from core.ragdoll.drives import joint_motors
@@ -118,16 +119,17 @@ def test_carried_tensors_are_those_of_the_points(place):
     rng = np.random.default_rng(3)
     count = len(INERTIA_PARENTS)
     masses, sizes = rng.uniform(0.5, 20.0, count), rng.uniform(0.05, 0.5, (count, 3))
-    rotations = quaternion.to_matrix(quaternion.normalize(rng.normal(size=(count, 4))))
+    rotations, axes = quaternion.to_matrix(quaternion.normalize(rng.normal(size=(2, count, 4))))
     centers, pivots = (rng.uniform(-1.0, 1.0, (count, 3)) + place for _each in range(2))
     moments = fitting.own_moments(["BOX"] * count, sizes, masses)
     carries = skeleton.descends(INERTIA_PARENTS)
-    found = joint_motors.carried_tensors(masses, moments, rotations, centers, pivots, carries)
+    course = affine(rotations, centers), affine(axes, pivots), carries
+    found = joint_motors.carried_tensors(masses, moments, *course)
     # Eight equal points at the corners of a box of a third of a body's size have its moments.
     corners = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]) * sizes[:, None] / np.sqrt(12.0)
     points = corners @ rotations.swapaxes(1, 2) + centers[:, None]
     for joint, inside in enumerate(carries):
-        away = (points[inside] - pivots[joint]).reshape(-1, 3)
+        away = (points[inside] - pivots[joint]).reshape(-1, 3) @ axes[joint]
         squares = np.sum(away**2, axis=1)[:, None, None] * np.eye(3) - away[:, :, None] * away[:, None, :]
         expected = np.einsum("k,kij->ij", np.repeat(masses[inside] / 8.0, 8), squares)
         assert np.allclose(found[joint], expected, rtol=1e-9, atol=1e-9)

@@ -133,12 +133,12 @@ def test_the_pose_goes_over_from_that_of_the_knock_out_and_keeps_what_no_posture
     known[:, 1] = np.nan
     for gone, way in ((0.0, FORTH), (1.0, FORTH), (1.0, BACK)):
         shares = gone * np.array((0.65 if way == FORTH else 1.0, 0.0, 1.0))
-        found = tone.target([tone.Fall(gone=gone, shares=np.eye(6)[way])], alone, start, tone.sided(known), kept, lying)
+        found = tone.target([tone.Fall(gone=gone, shares=np.eye(6)[way])], alone, start, tone.sided(known), kept)
         assert np.max(quaternion.angle_between(found, quaternion.slerp(start, end, shares))) < 1e-6
+    stretched = quaternion.slerp(quaternion.identity(), start[0], 0.35)  # one stays ahead of the other
     for faded, legs in ((tone.BRAKES, 0), (tone.STRETCHES, 1)):  # muscles let go, legs are stretched out
-        lies = tone.target([tone.Fall(gone=1.0, faded=faded)], alone, start, tone.sided(known), kept, lying)
+        lies = tone.let_go(found, np.full(3, faded), kept > 0.0, stretched, lying)
         assert np.max(quaternion.angle_between(lies[1:], lying[1:])) < 1e-6
-        stretched = quaternion.slerp(quaternion.identity(), start[0], 0.35)  # one stays ahead of the other
         assert (quaternion.angle_between(lies[0], stretched) < 1e-6) == legs
 
 

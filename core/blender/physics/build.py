@@ -299,10 +299,10 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[built.
     own = masses / 12.0 * ((box**2).sum(axis=1) * 2.0 / 3.0)
     pivots = np.where((plan.parents >= 0)[:, None], pose.heads[plan.bones], centers)
     mean = servo.carried_inertia(masses, centers, pivots, plan.parents, own)
-    # Moments of inertia [m, 3] of all that each joint carries, about the joint, along its body's axes.
+    # Of all that each joint carries, about the joint, along its body's axes.
     own = fitting.own_moments([shape.kind for shape in plan.shapes], box, masses)
-    carried = joint_motors.carried_tensors(masses, own, axes, centers, pivots, skeleton.descends(plan.parents))
-    moments = np.einsum("mia,mij,mja->ma", axes, carried, axes)
+    course = affine(axes, centers), affine(axes, pivots), skeleton.descends(plan.parents)
+    moments = joint_motors.carried_tensors(masses, own, *course).diagonal(axis1=1, axis2=2)
     point = fitting.Shape(fitting.BOX, np.zeros(3), np.eye(3), np.full(3, TARGET_SIZE * height))
     small = body_objects.make_mesh(f"{obj.name} Target", point)
     parts, (bodies, targets) = [], inner

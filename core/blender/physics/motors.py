@@ -75,11 +75,10 @@ class JointDrives:
     available: np.ndarray  # motors that each joint has [k, 6]
     places: np.ndarray  # joint and motor [2, e] of each Empty
     motors: tuple  # the Empties
-    frames: np.ndarray  # the joints' frames in bind pose, world [k, 4]
-    axes: np.ndarray  # of these in the parents [k, 3, 3]
-    from_bind: np.ndarray  # inverses of the rotations of all bodies in bind pose [m, 4]
-    heads: np.ndarray  # the joints' places in their bodies [k, 3] [m]
-    carries: np.ndarray  # whether a joint carries a body [k, m]
+    below: np.ndarray  # the joints' frames in their bodies [k, 4, 4]
+    above: np.ndarray  # and in the parents [k, 4, 4]
+    frames: np.ndarray  # their rotations in bind pose, world [k, 4]
+    carries: np.ndarray  # whether a joint carries a body, 1 or 0 [k, m]
     moments: np.ndarray  # of inertia of all bodies about their own axes [m, 3]
     told: np.ndarray  # whether each Empty was last told to run [e], -1 before that
     memory: dict = field(default_factory=dict)  # what each law of drives keeps from frame to frame, by its identifier
@@ -92,20 +91,14 @@ class JointDrives:
     def relative(self, matrices) -> np.ndarray:
         """Rotations [k, 4] of children against parents, in the joints' frames, of rigid matrices [m, 4, 4]."""
         if self._last[0] is not matrices:
-            turned = quaternion.multiply(quaternion.from_matrix(matrices[:, :3, :3]), self.from_bind)
-            between = quaternion.multiply(quaternion.conjugate(turned[self.parents]), turned[self.rows])
-            found = quaternion.multiply(quaternion.conjugate(self.frames), quaternion.multiply(between, self.frames))
-            self._last = matrices, found
+            child, parent = matrices.take(self.rows, axis=0), matrices.take(self.parents, axis=0)
+            self._last = matrices, limits.joint_rotations(child, parent, self.below, self.above)
         return self._last[1]
 
     def carried(self, run, of=slice(None)) -> np.ndarray:
         """Inertia tensors [k, 3, 3] of what the joints, or some of them, carry now, in the parents' joint frames."""
-        rows, parents = self.rows[of], self.parents[of]
-        rotations, centers = run.body[:, :3, :3], run.body[:, :3, 3]
-        pivots = centers[rows] + np.einsum("kij,kj->ki", rotations[rows], self.heads[of])
-        tensors = joint_motors.carried_tensors(run.masses, self.moments, rotations, centers, pivots, self.carries[of])
-        axes = rotations[parents] @ self.axes[of]
-        return axes.transpose(0, 2, 1) @ tensors @ axes
+        joints = run.body[self.parents[of]] @ self.above[of]
+        return joint_motors.carried_tensors(run.masses, self.moments, run.body, joints, self.carries[of])
 
     def tell(self, graph, on: np.ndarray, speeds: np.ndarray, torque: np.ndarray) -> None:
         """Set the evaluated motors: whether they are on, their velocities [rad/s] and largest torques [N m], [k, 6]."""
@@ -140,35 +133,23 @@ class Muscles:
         return drives.of("SPRING").joint_command(Joints(*course, *carried, 0.0, self.parameters, frame, self.memory))
 
 
-def gather_motors(characters) -> JointDrives | None:
-    """The joint drives of a run's characters; None where there is none."""
-    joints, motors, ancestors = [], [], []
+def gather_motors(characters, parents: np.ndarray, frames: tuple) -> JointDrives | None:
+    """The joint drives of a run's characters, by the rows of its bodies' parents [m] and what `limits.frames_in_bodies`
+    gives of these; None where there is none.
+    """
     parts = [part for character in characters for part in character.obj.active_ragdoll.parts]
-    for character in characters:
-        settings = character.obj.active_ragdoll
-        index = {part.bone: character.rows.start + i for i, part in enumerate(settings.parts)}
-        for part in settings.parts:
-            ancestors.append(index.get(part.parent, -1))
-            if not part.motors:
-                continue
-            mask = np.zeros(len(joint_motors.MOTORS), dtype=bool)
-            for motor in part.motors:
-                mask[motor[built.NUMBER]] = True
-                motors.append((len(joints), motor[built.NUMBER], motor))
-            rotation = character.obj.pose.bones[part.bone].active_ragdoll.joint_rotation
-            own = quaternion.normalize(np.array(rotation, dtype=float))
-            bone_in_body = np.linalg.inv(part.offset)
-            frame = quaternion.multiply(quaternion.from_matrix((part.bind @ bone_in_body)[:3, :3]), own)
-            joints.append((index[part.bone], ancestors[-1], mask, frame, bone_in_body[:3, 3]))
-    if not joints:
+    rows = np.array([row for row, part in enumerate(parts) if part.motors], dtype=int)
+    if not len(rows):
         return None
-    rows, parents, available, frames, heads = (np.array(values) for values in zip(*joints, strict=True))
-    *places, empties = zip(*motors, strict=True)
-    from_bind = quaternion.conjugate(quaternion.from_matrix(np.array([part.bind for part in parts])[:, :3, :3]))
-    axes = quaternion.to_matrix(quaternion.multiply(from_bind[parents], frames))
-    inner = rows, parents, available, np.array(places), empties, frames, axes, from_bind, heads
-    own_moments = body_objects.own_moments([part.body for part in parts])
-    return JointDrives(*inner, skeleton.descends(ancestors)[rows], own_moments, np.full(len(motors), -1))
+    empties = [(joint, motor) for joint, row in enumerate(rows.tolist()) for motor in parts[row].motors]
+    places = np.array([(joint, motor[built.NUMBER]) for joint, motor in empties]).T
+    available = np.zeros((len(rows), len(joint_motors.MOTORS)), dtype=bool)
+    available[tuple(places)] = True
+    below, above = (each[rows] for each in frames)
+    turned = quaternion.from_matrix((np.array([parts[row].bind for row in rows.tolist()]) @ below)[:, :3, :3])
+    inner = rows, parents[rows], available, places, tuple(motor for _joint, motor in empties), below, above, turned
+    moments = body_objects.own_moments([part.body for part in parts])
+    return JointDrives(*inner, skeleton.descends(parents)[rows].astype(float), moments, np.full(len(empties), -1))
 
 
 def write_motors(run, before, seconds: float, substeps: int, gravity: float) -> None:

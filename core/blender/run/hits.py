@@ -65,6 +65,12 @@ class CharacterHits:
         for hitter in self.hitters:
             hitter.row = character.rows.start + character.bone_names.index(hitter.bone)
 
+    def acts(self, frame: int, rate: float) -> bool:
+        """Whether a hit acts in the step to a frame, or hurts then, be it from before the shot."""
+        begin, end, times = (frame - 1) / rate, frame / rate, [(hit, hit.frame / rate) for hit in self.hits]
+        hurts = (core_hits.strength_left(getattr(hit, "hurts", 0.0), end - time) < 1.0 for hit, time in times)
+        return any(core_hits.share(time, hit.duration, begin, end) > 0.0 for hit, time in times) or any(hurts)
+
 
 def read_character(own: CharacterHits, scene, *, leave_out: bool = False) -> None:
     """Read the settings. Hits are numbered by their places in the user's lists.
@@ -181,7 +187,7 @@ class Hits(shot_run.Effect):
 
     def step(self, run, scene, seconds: float, substeps: int) -> None:
         """Set springs, hitters and the factors of the weights."""
-        acting = [own for own in self.by_name.values() if own.hits or own.stirred]
+        acting = [own for own in self.by_name.values() if own.stirred or own.acts(scene.frame_current, _rate(scene))]
         if not acting and not self._acted:
             return
         self._acted = bool(acting)

@@ -12,6 +12,7 @@ from ...anatomy import masses as human
 from ...errors import RagdollError
 from ...ragdoll import diagnosis, drives
 from ...ragdoll.drives import joint_motors
+from ...ragdoll.joints import limits
 from ..physics import built, motors, source, view_layers
 from ..rig.armature import UNIFORM_TOLERANCE, bone_parents, check_record, check_scale
 from ..runtime import STATE
@@ -111,6 +112,7 @@ class Character:
         self.rows = slice(begin, begin + len(parts))  # of its bodies in the run's arrays
         self.bones = np.array([index.index(name) for name in self.bone_names])  # of the bodies in the pose [m]
         self.offsets = np.array([part.offset for part in parts]).reshape(-1, 4, 4)  # bone frame to body frame
+        self.turns = np.array([obj.pose.bones[n].active_ragdoll.joint_rotation for n in self.bone_names], dtype=float)
         self.buffer = np.empty(len(obj.pose.bones) * 16, dtype=np.float32)  # for the pose matrices of all its bones
         self.mass = float(np.array([part.body.rigid_body.mass for part in parts]).sum())  # of all its bodies [kg]
         self.lengths: list[int] = []  # of the lists of its settings when these were last read
@@ -178,7 +180,6 @@ class Run:
             self.characters.append(Character(obj, self.characters[-1].rows.stop if self.characters else 0))
         if not self.characters:
             raise RagdollError(f"Scene '{scene.name}' has no ragdoll to simulate")
-        self.joint_drives = motors.gather_motors(self.characters)  # None where no character has motors
         parts = [part for character in self.characters for part in character.obj.active_ragdoll.parts]
         bodies, count = [part.body.rigid_body for part in parts], len(parts)
         counts = [len(character.bones) for character in self.characters]
@@ -201,10 +202,11 @@ class Run:
         self.offsets = np.concatenate([c.offsets for c in self.characters])  # bone frame to body frame [m, 4, 4]
         of_each = [(built.parents_of(c.obj.active_ragdoll.parts), c.rows.start) for c in self.characters]
         self.parents = np.concatenate([np.where(rows < 0, -1, rows + begin) for rows, begin in of_each])  # [m], or -1
-        bind, heads = np.array([part.bind for part in parts]), np.linalg.inv(self.offsets)[:, :, 3]
-        in_parents = np.einsum("mij,mj->mi", np.linalg.inv(bind[self.parents]) @ bind, heads)
+        bind, turns = np.array([part.bind for part in parts]), np.concatenate([c.turns for c in self.characters])
+        frames = limits.frames_in_bodies(bind, self.offsets, turns, self.parents)
+        self.joint_drives = motors.gather_motors(self.characters, self.parents, frames)
         # Of the joints in the bodies and in their parents [2, m, 4, 1], and how far they may part [m] [m].
-        self.pivots = np.array([heads, in_parents])[..., None]
+        self.pivots = np.array(frames)[..., 3:]
         heights = np.repeat([c.height for c in self.characters], counts)
         self.slack = np.where(self.parents < 0, np.inf, SLACK * heights)
         self.farthest = np.maximum(FASTEST * heights, FALLING)[:, None] / 24.0  # how far a frame may take one [m, 1]

@@ -165,13 +165,12 @@ class Tone(shot_run.Effect):
 
     def _join(self, drives, falling: dict) -> None:
         """Put the joints of those who fall into arrays, beside what is known of those that fell before."""
-        kept = [np.zeros((len(drives.rows), width)) for width in (4, 3, 4)]
-        for each in self.muscles:
-            for all_joints, own in zip(kept, (*each.memory["last"], each.end), strict=True):
-                all_joints[each.of] = own
-        for each in [each for name, each in falling.items() if name not in self._falling]:
-            for all_joints, own in zip(kept, (each.before, 0.0, each.start), strict=True):
-                all_joints[each.of] = own
+        kept = [np.zeros((len(drives.rows), width)) for width in (4, 3, 4, 4)]
+        found = [(each.of, *each.memory["last"], each.end, self._led_to) for each in self.muscles]
+        new = [each for name, each in falling.items() if name not in self._falling]
+        for of, *values in found + [(each.of, each.before, 0.0, each.start, each.start) for each in new]:
+            for all_joints, own in zip(kept, values, strict=True):
+                all_joints[of] = own
         self._falling, own = falling, list(falling.values())
         if own:
             names = "of", "rows", "arms", "kept", "serial", "limits", "strengths", "start", "known"
@@ -179,23 +178,34 @@ class Tone(shot_run.Effect):
             self._postures = self._joined.pop("known"), np.concatenate([each.turns for each in own], axis=1)
             counts = [len(each.of) for each in own]
             self._whose, self._firsts = np.repeat(np.arange(len(own)), counts), [0, *np.cumsum(counts).tolist()]
-            relative, acceleration, self._end = (values[self._joined["of"]] for values in kept)
+            legs, start = self._joined["kept"], self._joined["start"]
+            self._stretched = legs > 0.0, quaternion.slerp(quaternion.identity(), start, legs)
+            # Where muscles have led to, without and with their letting go and hands that are held.
+            relative, acceleration, self._end, self._led_to = (values[self._joined["of"]] for values in kept)
             self._memory = {"last": (relative, acceleration)}  # of the law of springs
+
+    def _course(self, before: list, falls: list, relative: np.ndarray) -> tuple:
+        """Rotations [k, 4] that the joints are led to: from those falls on to these, as they stand now [k, 4]."""
+        joints, of, led = self._joined, self._whose, self._led_to
+        if [(fall.gone, fall.shares) for fall in before] != [(fall.gone, fall.shares) for fall in falls]:
+            self._led_to = tone.target(falls, of, joints["start"], self._postures, joints["kept"])
+        faded = np.array([[fall.faded for fall in each] for each in (before, falls)])[:, of]
+        if not faded.any():
+            return self._end, self._led_to.copy()
+        start, end = tone.let_go(np.array((led, self._led_to)), faded, *self._stretched, relative)
+        return np.where(faded[0, :, None] > 0.0, start, self._end), end
 
     def _led(self, run, scene, settings: list, seconds: float) -> motors.Muscles:
         """The muscles for the next frame, once each fall has gone on."""
         joints, whose, falling, drives = self._joined, self._whose, list(self._falling.values()), run.joint_drives
         relative, gravity = drives.relative(run.body)[joints["of"]], world.gravity(scene)
-        course, start = (whose, joints["start"], self._postures, joints["kept"], relative), self._end
-        if any(fading := [each.fall.faded > 0.0 for each in falling]):
-            now = tone.target([each.fall for each in falling], *course)
-            start = np.where(np.array(fading)[whose, None], now, start)
+        old, before, held = [each.fall for each in falling], self._end, {}
         solids = cache(lambda: ground.bounded(self._solids, run.graph))
         for each, own in zip(falling, settings, strict=True):
             each.step(run, solids, gravity, own.reflexes, seconds)
         falls, pull = [each.fall for each in falling], math.hypot(*gravity)
         paces = [tone.pace(each.character.height, pull) for each in falling]
-        before, self._end, held = self._end, tone.target(falls, *course), {}
+        start, self._end = self._course(old, falls, relative)
         for each, first, pace in zip(falling, self._firsts, paces):
             if (found := each.reaching(run)) is not None:
                 share = -math.expm1(-seconds / (tone.REACHES * pace))

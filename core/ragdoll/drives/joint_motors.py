@@ -35,10 +35,9 @@ def axes(relative):
     Zero for a motor that is within 0.6 degrees of degenerate.
     """
     turns = quaternion.to_matrix(relative)
-    z = turns[..., :, _Z].swapaxes(-1, -2)
-    across = _UNIT[_X] - z * turns[..., _X, _Z, None]
-    length = np.linalg.norm(across, axis=-1, keepdims=True)
-    return np.where(length > 0.01, across / np.maximum(length, 1e-9), 0.0)
+    z, along = turns.swapaxes(-1, -2)[..., _Z, :], turns[..., _X, _Z, None]
+    square = 1.0 - along * along  # of the length of what of x is across z
+    return (_UNIT[_X] - z * along) * np.where(square > 1e-4, 1.0 / np.sqrt(np.maximum(square, 1e-18)), 0.0)
 
 
 def needed_motors(relatives) -> tuple:
@@ -63,12 +62,13 @@ def motor_speeds(relative, velocity, available, seconds):
     """
     axes_of = axes(quaternion.multiply(quaternion.from_rotation_vector(0.5 * seconds * velocity), relative))
     on = available.copy()
-    choice = np.flatnonzero(available.sum(axis=1) > 3)
-    size = np.abs(np.linalg.det(axes_of[choice][:, _TRIPLES]))  # the three whose axes stand best
-    best = np.argmax(np.where(available[choice][:, _TRIPLES].all(axis=-1), size, -1.0), axis=1)
-    on[choice] = False
-    on[choice[:, None], _TRIPLES[best]] = True
-    return on, np.einsum("mkj,mj->mk", axes_of, velocity), axes_of
+    (choice,) = (np.add.reduce(available, axis=1) > 3).nonzero()
+    if len(choice):
+        size = np.abs(np.linalg.det(axes_of[choice][:, _TRIPLES]))  # the three whose axes stand best
+        best = np.argmax(np.where(available[choice][:, _TRIPLES].all(axis=-1), size, -1.0), axis=1)
+        on[choice] = False
+        on[choice[:, None], _TRIPLES[best]] = True
+    return on, (axes_of @ velocity[..., None])[..., 0], axes_of
 
 
 def shares(axes_of, on, torque):
@@ -86,22 +86,16 @@ def shares(axes_of, on, torque):
 
 
 # ---- what joints carry ----------------------------------------------------------------------------------------------
-def carried_tensors(masses, moments, rotations, centers, pivots, carries) -> np.ndarray:
-    """Inertia tensors [k, 3, 3] of all that each joint carries, about the joint, in world axes [kg m^2]: from masses
-    [m] [kg], moments [m, 3] [kg m^2] about the bodies' own axes, rotations [m, 3, 3] and centers [m, 3] [m] where they
-    stand, places of the joints [k, 3] [m], and whether a joint carries a body [k, m].
+def carried_tensors(masses, moments, bodies, joints, carries) -> np.ndarray:
+    """Inertia tensors [k, 3, 3] of all that each joint carries, about the joint, in its own axes [kg m^2]: from masses
+    [m] [kg], moments [m, 3] [kg m^2] about the bodies' own axes, rigid matrices of bodies [m, 4, 4] and joints
+    [k, 4, 4] [m], and whether a joint carries a body [k, m].
     """
-    middle = centers.mean(axis=0)  # far from the world's origin the sums below would lose digits
-    centers, pivots = centers - middle, pivots - middle
-    own = np.einsum("mia,ma,mja->mij", rotations, moments, rotations)
-    own = own + masses[:, None, None] * _spread(centers, centers)
-    carries = carries.astype(float)
-    tensors = (carries @ own.reshape(-1, 9)).reshape(-1, 3, 3)
-    moment = carries @ (masses[:, None] * centers)
-    mass = (carries @ masses)[:, None, None]
-    return tensors - _spread(pivots, moment) - _spread(moment, pivots) + mass * _spread(pivots, pivots)
-
-
-def _spread(first, second) -> np.ndarray:
-    """(a . b) 1 - b a^T of vectors a, b [m, 3]: the inertia tensor of a point of 1 kg at a, where a is b."""
-    return np.einsum("mi,mi->m", first, second)[:, None, None] * _UNIT - second[:, :, None] * first[:, None, :]
+    places, into = bodies.copy(), joints[:, :3, :3].transpose(0, 2, 1)
+    places[:, :3, 3] -= (middle := bodies[0, :3, 3])  # far from the world's origin the sums below would lose digits
+    # Products of coordinates over the mass: of all points with 1 as the fourth, so that they tell those about a joint.
+    across = 0.5 * np.add.reduce(moments, axis=1, keepdims=True) - moments
+    products = (places * np.concatenate([across, masses[:, None]], axis=1)[:, None]) @ places.transpose(0, 2, 1)
+    seen = np.concatenate([into, into @ (middle - joints[:, :3, 3])[:, :, None]], axis=2)
+    found = seen @ (carries @ products.reshape(-1, 16)).reshape(-1, 4, 4) @ seen.transpose(0, 2, 1)
+    return np.add.reduce(found.diagonal(axis1=1, axis2=2), axis=1)[:, None, None] * _UNIT - found

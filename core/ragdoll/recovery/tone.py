@@ -146,23 +146,30 @@ def sided(postures: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return known, np.where(np.sum(turns * turns[:1], axis=-1, keepdims=True) < 0.0, -turns, turns)
 
 
-def target(falls: list, of: np.ndarray, start: np.ndarray, postures: tuple, kept, lying: np.ndarray) -> np.ndarray:
+def target(falls: list, of: np.ndarray, start: np.ndarray, postures: tuple, kept: np.ndarray) -> np.ndarray:
     """Where joints are led [k, 4], from the pose at the knock-out [k, 4] and the postures, see `sided`.
 
-    What no posture says anything of stays as it was. As the tone fades the pose that it lies in [k, 4] replaces all, or
-    limbs would creep on to where nothing lets them; a man's legs go near bind pose: bent, they would stand in the air.
+    What no posture says anything of stays as it was.
 
     Args:
         of: to which of the falls each joint belongs [k]. kept: share of the pose at the knock-out that legs keep [k].
     """
-    (known, turns), legs = postures, kept > 0.0
-    settled, forwards = np.array([(fall.settled, fall.forwards) for fall in falls])[of].T
-    faded = smooth_step(np.array([fall.faded for fall in falls])[of] / np.where(legs, STRETCHES, BRAKES))
-    mixed = quaternion.normalize(np.einsum("kp,pkj->kj", np.array([fall.shares for fall in falls])[of[known]], turns))
+    known, turns = postures
+    ways = np.array([(fall.settled, fall.forwards, *fall.shares) for fall in falls])[of]
+    mixed = quaternion.normalize(np.einsum("kp,pkj->kj", ways[known, 2:], turns))
     result = start.copy()
-    result[known] = quaternion.slerp(start[known], mixed, (settled * (1.0 - kept * forwards))[known])
-    lies = np.where(legs[:, None], quaternion.slerp(quaternion.identity(), start, kept), lying)
-    return quaternion.slerp(result, lies, faded) if faded.any() else result
+    result[known] = quaternion.slerp(start[known], mixed, (ways[:, 0] * (1.0 - kept * ways[:, 1]))[known])
+    return result
+
+
+def let_go(led: np.ndarray, faded: np.ndarray, legs: np.ndarray, stretched: np.ndarray, lying: np.ndarray):
+    """Where joints are led [.., k, 4] that were led somewhere [.., k, 4], after the tone has been fading [.., k] [s].
+
+    The pose that it lies in [k, 4] replaces all, or limbs would creep on to where nothing lets them; legs, a mask [k],
+    go to where they are stretched [k, 4], near bind pose: bent, they would stand in the air.
+    """
+    lies = np.where(legs[:, None], stretched, lying)
+    return quaternion.slerp(led, lies, smooth_step(faded / np.where(legs, STRETCHES, BRAKES)))
 
 
 def stiffened(weight: np.ndarray, fades: np.ndarray, before: np.ndarray, relative: np.ndarray, bounds: np.ndarray):
@@ -172,15 +179,15 @@ def stiffened(weight: np.ndarray, fades: np.ndarray, before: np.ndarray, relativ
         fades: factor on the rise [k]. before, relative: rotations of the joints [k, 4], of the last frame and now.
         bounds: limits [k, 2, 3] [rad]; infinite ones count for nothing.
     """
-    relative = quaternion.multiply(quaternion.multiply(relative, quaternion.conjugate(before)), relative)
-    angles = np.stack(limits.swing_twist_angles(relative), axis=1)
-    sides = np.maximum(np.where(angles >= 0.0, bounds[:, 1], -bounds[:, 0]), THIN)
+    # The rotation `relative * conjugate(before) * relative`, written out.
+    coming = 2.0 * np.add.reduce(relative * before, axis=1, keepdims=True) * relative - before
+    angles = np.array(limits.swing_twist_angles(coming))
+    sides, sizes = np.maximum(np.where(angles >= 0.0, bounds[:, 1].T, -bounds[:, 0].T), THIN), np.abs(angles)
     # Swings end at an ellipse: how far it is to its edge, the way that the swing goes. Twists end at their limit.
-    swings, own = angles[:, ::2] ** 2, sides[:, ::2] ** 2
-    share = np.maximum(np.sqrt(np.add.reduce(swings / own, axis=1)), 1e-6)
-    twist = sides[:, 1] - np.abs(angles[:, 1])
-    to_edge = np.sqrt(np.add.reduce(swings, axis=1)) * (1.0 / share - 1.0)
-    near = smooth_step(1.0 - np.where(share > 1e-6, np.minimum(to_edge, twist), twist) / STIFFENS)
+    share = np.hypot(*(sizes / sides)[::2])
+    to_edge = np.hypot(*sizes[::2]) * (1.0 / np.maximum(share, 1e-6) - 1.0)
+    to_end = sides[1] - sizes[1]
+    near = smooth_step(1.0 - np.where(share > 1e-6, np.minimum(to_edge, to_end), to_end) / STIFFENS)
     return np.maximum(weight, STIFF * near * fades * (weight > 0.0))
 
 

@@ -207,7 +207,7 @@ def _animation(obj, reader, frame: int) -> tuple:
         # All characters of the scene are read at once, because evaluating the hidden scene takes longest.
         others = [o for o in armatures(reader.scene.objects) if o.active_ragdoll.balance.enabled]
         others = [other for other in others if other.active_ragdoll.source]
-        for coming in range(frame, frame + CHUNK):
+        for coming in [coming for coming in range(frame, frame + CHUNK) if coming not in known]:
             hidden.frame_set(coming)
             for other in others:
                 now = source.evaluated(other)
