@@ -336,7 +336,7 @@ class ACTIVE_RAGDOLL_OT_find_controls(Operator, bpy.types.Operator, requires=MOV
 
     def act(self, context, obj):
         rows = bake.find_controls(obj, interface.scene_of(obj, context), self.to, self.limbs)
-        runtime.STATE.controls[bake.searched(obj, self.to, self.limbs)] = rows
+        runtime.STATE.controls[obj.session_uid] = bake.searched(obj, self.to, self.limbs), rows
 
 
 class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, bpy.types.Operator, verb="Exporting", requires=COPIED):

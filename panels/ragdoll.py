@@ -136,8 +136,12 @@ class ACTIVE_RAGDOLL_PT_bake_report(Part, bpy.types.Panel, label="Report", paren
             press(column, "find_controls", {"to": chosen.to, "limbs": chosen.limbs}, icon="VIEWZOOM")
         elif settings.baked_action is not None:
             column.label(text=settings.baked_action.name, icon="ACTION")
-        found = runtime.STATE.controls.get(bake.searched(obj, chosen.to, chosen.limbs), ())
-        for text in bake.report(obj) if settings.muted else found:
+        known, found = runtime.STATE.controls.get(obj.session_uid, (None, ()))
+        if settings.muted:
+            found = bake.report(obj)
+        elif found and known != bake.searched(obj, chosen.to, chosen.limbs):  # which looks at all bones
+            found = ()
+        for text in found:
             paragraph(column, context, text)
 
 

@@ -42,7 +42,7 @@ class State:
     messages: dict = field(default_factory=dict)  # last trouble, shown in the sidebar; of scenes, too
     warnings: dict = field(default_factory=dict)  # of the last run, which did not stop it
     limits: dict = field(default_factory=dict)  # last report of Check Limits
-    controls: dict = field(default_factory=dict)  # what Find Controls told, by what it holds for; see `bake.searched`
+    controls: dict = field(default_factory=dict)  # what Find Controls told, and what that holds for: `bake.searched`
     diagnoses: dict = field(default_factory=dict)  # what Diagnose last found, shown in the sidebar
     upright: dict = field(default_factory=dict)  # why they cannot get up over hands and feet; of which build
     motions: dict = field(default_factory=dict)  # motion stacks, each with its record of states
@@ -131,12 +131,13 @@ def state_of(obj) -> str:
     scene, shown = settings.scene, bpy.context.scene
     if scene is None or scene.library is not None or (scene != shown and obj.name in shown.objects):
         return "ELSEWHERE"
-    if scene.rigidbody_world is None:
+    world = scene.rigidbody_world
+    if world is None:
         return "READY"
-    if scene.rigidbody_world.point_cache.is_baked:
+    if world.point_cache.is_baked:
         return "CACHED"
     if scene.name in STATE.broken:
         return "BROKEN"
     run = STATE.runs.get(scene.name)
     shown = run is not None and run.shows(scene.frame_current) and scene.frame_subframe == 0.0
-    return "LIVE" if shown else "READY"
+    return "LIVE" if shown and world.enabled and world.time_scale > 0.0 else "READY"

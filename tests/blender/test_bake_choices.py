@@ -184,8 +184,9 @@ def test_of_controls_the_selected_get_keys_or_what_carries_selected_bones_and_th
     obj = _controlled(fresh_scene)
     build.build(obj, fresh_scene, _deforming(obj))
     for selected, name, switched in (("forearm.L", "forearm.L", {"hips"}), ("DEF-arm.R", "arm.R", set())):
-        rigs.select(obj, selected)
+        rigs.select(obj, selected, "hand")
         bpy.ops.active_ragdoll.bake(to="CONTROLS", bones="SELECTED", destination="LAYER")
+        assert "that move no body get no keys: 'hand'" in str(bake.STATE.warnings[obj.name])
         keyed = {curve.data_path.split('"')[1] for curve in rigs.curves_of(obj.active_ragdoll.baked_action)}
         assert keyed == {name} | switched and [*bake.controls_of(obj)] == [f"DEF-{name}"]
         bpy.ops.active_ragdoll.revert_bake()

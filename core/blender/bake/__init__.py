@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 
 from ... import keyframes, skeleton
-from ...errors import RagdollError, named
+from ...errors import RagdollError, listed, named
 from ..physics import source
 from ..rig import armature, rig_graph, skinning
 from ..rig.action_channels import curves_of, played, playing, rotation_property
@@ -140,6 +140,7 @@ def _selected(obj, carried) -> tuple[list, dict]:
     Raises RagdollError: none are selected.
     """
     flags = {bone.name for bone, flag in zip(obj.data.bones, armature.selected(obj), strict=True) if flag}
+    _tell_unkeyed(obj, carried, flags)
     carrying = {name for body, name in carried.control_of.items() if carried.bones[body] in flags}
     limbs = ({*limb.controls()} for limb in carried.limbs.found)
     flags = flags.union(carrying, *(limb for limb in limbs if limb & carrying))
@@ -153,10 +154,23 @@ def _selected(obj, carried) -> tuple[list, dict]:
     return kept, held | {path: value for path, value in carried.switches.items() if path in paths}
 
 
+def _tell_unkeyed(obj, carried, selected: set) -> None:
+    """Name selected controls that get no keys: those that move no body, and those that others stand for."""
+    some = sorted(selected & (carried.shaped or selected) - {*carried.bones, *carried.keyed})
+    least = controls.NEAR * controls.TURN * np.array([[[1.0]], [[carried.height]]])
+    moved = {name: (np.abs(effect) > least).any(axis=(0, 2)) for name, effect in carried.effects.items()}
+    if idle := [name for name in some if not np.any(moved.get(name, False))]:
+        STATE.warn(obj.name, f"Selected controls that move no body get no keys: {named(idle)}")
+    others = [name for name in carried.keyed if name in moved]
+    stands = {n: max(others, key=lambda other: (moved[other] == moved[n]).sum()) for n in some if n not in idle}
+    if told := [f"'{name}' ('{other}')" for name, other in stands.items()]:
+        STATE.warn(obj.name, f"Selected controls get no keys where others move the same: {listed(told)}")
+
+
 def searched(obj, to: str, limbs: str) -> tuple:
     """What the rows of `find_controls` hold for: they are stale where it is another."""
     locks = ((bone.name, *bone.lock_rotation, *bone.lock_location) for bone in obj.pose.bones)
-    return obj.session_uid, to, limbs, source.signature(obj), *(p.bone for p in obj.active_ragdoll.parts), *locks
+    return to, limbs, source.signature(obj), *(part.bone for part in obj.active_ragdoll.parts), *locks
 
 
 def find_controls(obj, scene, to: str, limbs: str) -> list[str]:

@@ -299,8 +299,8 @@ class Controls:
         bones = self.copy.pose.bones
         vectors = {name: np.where(bones[name].lock_rotation, 0.0, (1.0, 0.7, 0.5)) for name in self._reach}
         vectors = {name: vector * (TURN / np.linalg.norm(vector)) for name, vector in vectors.items() if vector.any()}
-        found, self._effects = [], self._tried({name: rotation(v) for name, v in vectors.items()})
-        for name, (turns, shifts) in self._effects.items():
+        found, self.effects = [], self._tried({name: rotation(v) for name, v in vectors.items()})
+        for name, (turns, shifts) in self.effects.items():
             turned = np.linalg.norm(turns, axis=1) / TURN
             hidden = 0.0 if name in self.shaped else HIDDEN
             found += [
@@ -316,7 +316,7 @@ class Controls:
         if position not in self._known:
             self._rest, self._turned, owners = self.shown(), {}, {}
             waiting, axes, near = self._followers(), self._rest[self.rows, :3, 1], NEAR * TURN  # twist is no pull
-            pulls = {n: np.abs([np.cross(e[0], axes), e[1] / self.height]) >= near for n, e in self._effects.items()}
+            pulls = {n: np.abs([np.cross(e[0], axes), e[1] / self.height]) >= near for n, e in self.effects.items()}
             while waiting:
                 # The nearest pair of each body, unless the bone may yet become that of a nearer body.
                 bodies, names, trying = set(), set(), []
@@ -332,8 +332,8 @@ class Controls:
                         owners[body] = owner
                 taken = {owner.name for owner in owners.values()}
                 waiting = [p for p in waiting if p not in trying and p[1] not in owners and p[2] not in taken]
-            self._known[position] = [owners[body] for body in sorted(owners)], self._rest, self._turned, self._effects
-        owners, self._rest, self._turned, self._effects = self._known[position]
+            self._known[position] = [owners[body] for body in sorted(owners)], self._rest, self._turned, self.effects
+        owners, self._rest, self._turned, self.effects = self._known[position]
         return owners
 
     def _place(self, bodies: list) -> None:
@@ -376,9 +376,9 @@ class Controls:
         led, trunk = self._led(), self._trunk()
         free, trunk = (rows.reshape(-1, 1) for rows in (trunk | ~led[:, None], trunk))
         taken, bones = taken | {owner.name for owner in self.owners}, self.copy.pose.bones
-        names = [n for n in self._effects if n not in taken and n in self.shaped and not any(bones[n].lock_rotation)]
+        names = [n for n in self.effects if n not in taken and n in self.shaped and not any(bones[n].lock_rotation)]
         self._turn(names)
-        moved = {n: np.abs(self._effects[n] / [[[1.0]], [[self.height]]]).max(axis=(0, 2)) > NEAR * TURN for n in names}
+        moved = {n: np.abs(self.effects[n] / [[[1.0]], [[self.height]]]).max(axis=(0, 2)) > NEAR * TURN for n in names}
         waiting = [self._measured(name, int(np.argmax(moved[name]))) for name in names]  # the first that it moves
         found = []
         while waiting:
