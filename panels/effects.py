@@ -69,9 +69,8 @@ class ACTIVE_RAGDOLL_PT_loosening(Part, bpy.types.Panel, parent="hits"):
     def fill(self, _context, obj, column):
         settings, inner = obj.active_ragdoll, rows(column)
         inner.prop(settings, "loosening")
-        shares = inner.column(align=True)
-        shares.active = settings.loosening > 0.0
-        props(shares, settings, *(f"loosening_{name}" for name in ("parents", "children", "others", "regain")))
+        shares = ("parents", "children", "others", "regain") if settings.loosening > 0.0 else ()
+        props(inner.column(align=True), settings, *(f"loosening_{name}" for name in shares))
 
 
 # ---- attachments ----------------------------------------------------------------------------------------------------
@@ -141,11 +140,7 @@ class ACTIVE_RAGDOLL_PT_recovery(Part, bpy.types.Panel, parent="act"):
         part.prop(group, "reflexes")
         props(column.column(align=True), group, "watched", "rest_speed", "rest_time")
         props(column.column(align=True), group, "regain", "blend_time")
-        part = rows(column)
-        props(part, group, "starts", "switch_off")
-        row = part.row()
-        row.active = group.switch_off
-        row.prop(group, "calm_time")
+        props(rows(column), group, "starts", "switch_off", group.switch_off and "calm_time")
 
 
 class ACTIVE_RAGDOLL_PT_balance(Part, bpy.types.Panel, parent="act"):

@@ -24,17 +24,13 @@ def _switched(_self, _context) -> None:
     interface.redraw()
 
 
-_switch = partial(flag, default=True, update=interface.redraw)
+_switch = partial(flag, default=True, update=_switched)
 
 
 class ActiveRagdollOverlay(bpy.types.PropertyGroup):
     """What the overlay shows in a scene."""
 
-    show: _switch(
-        "Overlay",
-        "Show bodies, joints and limits in the 3D view, where it shows overlays; never in renders",
-        update=_switched,
-    )
+    show: _switch("Overlay", "Show bodies, joints and limits in the 3D view, where it shows overlays; never in renders")
     bodies: _switch("Bodies", "Outlines of the bodies")
     joints: _switch("Joints", "Connections, and where joints separate")
     limits: _switch("Limits", "Cones and arcs with the current angle: green inside, orange near, red beyond")
@@ -129,8 +125,7 @@ class ACTIVE_RAGDOLL_PT_overlay(Part, bpy.types.Panel, parent="setup"):
         row = column.grid_flow(columns=3, even_columns=True, align=True)
         for name in ("bodies", "joints", "limits", "look_at", "hits", "attachments", "plan", "simulated"):
             row.prop(settings, name, toggle=True)
-        column.prop(settings, "calm")
-        column.prop(settings, "all_characters")
+        interface.props(column, settings, "calm", "all_characters")
         legend = column.grid_flow(columns=2, even_columns=True, align=True)
         for title, table, kind in preferences.PALETTE.values():
             row = legend.row(align=True)

@@ -80,10 +80,10 @@ def _with_stubs(table: dict) -> dict:
     }
 
 
-def _with_roots(table: dict) -> dict:
-    """Further roots: a ground bone that nothing hangs on, and handles for hands that only controls use."""
-    handle = ((0.8, 0, 1.4), (0.9, 0, 1.4), None, "HELPER")
-    return {"ground": ((0, 0, 0), (0, -0.3, 0), None, "HELPER"), "handle.L": handle} | table
+ROOTS = {  # further ones: a ground bone that nothing hangs on, and a handle for a hand that only controls use
+    "ground": ((0, 0, 0), (0, -0.3, 0), None, "HELPER"),
+    "handle.L": ((0.8, 0, 1.4), (0.9, 0, 1.4), None, "HELPER"),
+}
 
 
 def at_the_ground(table: dict, pelvis: str = "", root: str = "joint_Root") -> dict:
@@ -99,7 +99,7 @@ def at_the_ground(table: dict, pelvis: str = "", root: str = "joint_Root") -> di
 TABLES = {  # name: table, scale of the object (its bones are drawn as much larger), whether it has a mesh
     "own mixamo": (lambda: _known("Mixamo"), 0.01, True),
     "own unreal": (lambda: _known("Unreal"), 100.0, True),
-    "own kaykit with roots": (lambda: _with_roots(_known("KayKit")), 1.0, True),
+    "own kaykit with roots": (lambda: ROOTS | _known("KayKit"), 1.0, True),
     "own joints with stubs": (lambda: _with_stubs(_known("CMU joints")), 1.0, False),
     "own dog": (lambda: _known("dog"), 1.0, True),
     "own bird": (_bird, 1.0, True),

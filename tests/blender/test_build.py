@@ -15,18 +15,12 @@ from active_ragdoll.core.blender.rig.armature import anatomy_of, prop_bones
 from own_characters import SWEPT, make
 
 
-def _drawn_height(obj) -> float:
-    """From the lowest to the highest vertex in bind pose [m]: a helmet rises above all joints."""
-    world = np.array(obj.matrix_world)
-    skin = skinning.read_skin(obj, armature.BindPose(obj, world), world, prop_bones(obj, anatomy_of(obj)))
-    return 0.0 if skin is None else float(np.ptp(skin.points[:, 2]))
-
-
 @pytest.mark.parametrize("name", SWEPT)
 def test_bodies_are_of_sensible_size_and_hang_in_one_tree_by_joints_at_their_bones(name):
     rig, result = rigs.built(name)
-    obj, height = rig.obj, rig.obj.active_ragdoll.height
-    size = max(height, _drawn_height(obj))
+    obj, height, world = rig.obj, rig.obj.active_ragdoll.height, np.array(rig.obj.matrix_world)
+    skin = skinning.read_skin(obj, armature.BindPose(obj, world), world, prop_bones(obj, anatomy_of(obj)))
+    size = max(height, 0.0 if skin is None else np.ptp(skin.points[:, 2]))  # a helmet rises above all joints
     parents = {part.bone: part.parent for part in obj.active_ragdoll.parts}
     assert height > 0.0 and 8 <= result.bodies == len(parents) <= 70
     assert list(parents.values()).count("") == 1 and result.joints == len(parents) - 1

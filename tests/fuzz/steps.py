@@ -18,6 +18,8 @@ from active_ragdoll.core.blender.stack import entries
 LAST = 10  # of the shots
 NAMES = ("Active Ragdoll", "Böx 名", "x" * 60, "a/b.blend", "Human", "Human.001")
 WORDS = ("", "nonsense", "[]", "{", '{"a": 1}', "NaN")
+OFFERED = {"what": [*entries.lists()], "kind": [kind.identifier for kind in entries.kinds() if kind.movable]}
+OFFERED["name"] = ["HUMAN", "ROBOT", "GENERIC"]  # of menus that are made when they are opened
 # Modal ones and those that need files are not here.
 LIFE = ("build", "build", "remove", "simulate", "simulate", "bake", "revert_bake", "free_cache")
 # fmt: off
@@ -63,7 +65,7 @@ def value_of(rng, group, name: str, session):
         case "BOOLEAN":
             return rng.random() < 0.5
         case "ENUM":
-            return rng.choice([item.identifier for item in prop.enum_items] or _offered(name))
+            return rng.choice([item.identifier for item in prop.enum_items] or OFFERED.get(name, [""]))
         case "STRING":
             return _text(rng, name, session)
         case "POINTER":
@@ -71,12 +73,6 @@ def value_of(rng, group, name: str, session):
             return rng.choice([None, *kind])
     draw = (lambda: _number(rng, prop)) if prop.type == "FLOAT" else (lambda: _whole(rng, prop))
     return [draw() for _ in range(prop.array_length)] if prop.array_length else draw()
-
-
-def _offered(name: str) -> list:
-    """Of menus that are made when they are opened."""
-    movable = [kind.identifier for kind in entries.kinds() if kind.movable]
-    return {"what": list(entries.lists()), "kind": movable, "name": ["HUMAN", "ROBOT", "GENERIC"]}.get(name, [""])
 
 
 def _text(rng, name: str, session) -> str:
