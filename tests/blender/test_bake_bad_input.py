@@ -49,20 +49,17 @@ def _without_w(obj):
             obj.pose.bones["head"].keyframe_insert("rotation_quaternion", index=index, frame=frame)
 
 
-def _idle_and_twin(obj):
+def _idle_and_twin(bones):
     """A control that moves nothing, and one that moves what the head's control moves."""
-    bpy.ops.object.mode_set(mode="EDIT")
-    bones = obj.data.edit_bones
-    for name, parent in (("idle", "spine"), ("twin", "spine")):
+    for name in ("idle", "twin"):
         bone = bones.new(name)
-        bone.head, bone.tail, bone.parent = bones["head"].head, bones["head"].tail, bones[parent]
+        bone.head, bone.tail, bone.parent = bones["head"].head, bones["head"].tail, bones["spine"]
     bones["head"].parent = bones["twin"]
-    bpy.ops.object.mode_set(mode="OBJECT")
 
 
-def _keyed_switch(obj):
+def _switch(obj, *values):
     obj.pose.bones["IK-hand.L"].location.y = -0.1  # towards the shoulder, where the arm reaches it
-    for frame, obj.pose.bones["hips"]["ik_hand.L"] in ((1, 0.0), (3, 1.0)):
+    for frame, obj.pose.bones["hips"]["ik_hand.L"] in zip((1, 3), values):
         obj.keyframe_insert(SWITCH, frame=frame)
     rigs.interpolate(obj, "CONSTANT", SWITCH)
 
@@ -96,10 +93,12 @@ BAD = {
         "The bone 'head' is gone that 'Copy Transforms' of 'DEF-head' follows",
     ),
     "without w": (_without_w, ""),
-    "idle and twin": (_idle_and_twin, ""),
+    "idle and twin": (lambda obj: rigs.edit(obj, _idle_and_twin), ""),
     "keyed below": (lambda obj: rigs.key(obj.pose.bones["DEF-head"], *TURN), "have stay as they are: 'DEF-head'"),
-    "keyed switch": (_keyed_switch, "'ik_hand.L' is keyed within the frames: it is held as at frame 1"),
+    "switched on": (lambda obj: _switch(obj, 0.0, 1.0), "'ik_hand.L' is keyed within the frames: it is held as at"),
+    "switched off": (lambda obj: _switch(obj, 1.0, 0.0), "'ik_hand.L' is keyed within the frames: it is held as at"),
 }
+CASES = [(kind, "AS_KEYED") for kind in BAD] + [("switched on", "IK"), ("switched off", "FK")]
 REFUSED = (
     ({"destination": "CURRENT", "to": "CONTROLS"}, "has no action to bake into"),
     ({"frame_start": 3, "frame_end": 3}, "3 to 3 has no frame"),
@@ -123,11 +122,10 @@ def test_a_script_is_told_which_value_is_none(fresh_scene):
             bake.Choice(**{name: value})
 
 
-@pytest.mark.parametrize("kind", BAD)
-def test_the_rest_is_baked_and_what_is_wrong_is_named(fresh_scene, kind, capfd):
+@pytest.mark.parametrize("kind, limbs", CASES)
+def test_the_rest_is_baked_and_what_is_wrong_is_named(fresh_scene, kind, limbs, capfd):
     damage, said = BAD[kind]
-    obj = control_rigs.layered(fresh_scene)
-    obj = damage(obj) or obj
+    obj = damage(obj := control_rigs.layered(fresh_scene)) or obj
     scene = bpy.context.scene
     rigs.key(obj.pose.bones["spine"], *TURN)
     rigs.set_range(scene, 1, LAST)
@@ -136,7 +134,7 @@ def test_the_rest_is_baked_and_what_is_wrong_is_named(fresh_scene, kind, capfd):
     names = [part.bone for part in obj.active_ragdoll.parts]
     before = control_rigs.places(scene, obj, names, LAST)
     held, settings, things = curves(obj.animation_data.action, obj), animation_settings(obj), rigs.counts()
-    bpy.ops.active_ragdoll.bake(to="CONTROLS", limbs="AS_KEYED")
+    bpy.ops.active_ragdoll.bake(to="CONTROLS", limbs=limbs)
     assert said in capfd.readouterr().out
     assert animation_settings(obj)["drivers"] == settings["drivers"]  # they go on outside of the frames
     now = control_rigs.places(scene, obj, names, LAST)

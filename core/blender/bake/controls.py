@@ -90,7 +90,6 @@ class Controls:
             self.leading = partial(rig_graph.leading, rig_graph.sources(self.copy))
             self._prune([*bones, *self._near_ends()])
             self._discover(limbs, frame)
-            rig_graph.cut_idle(self.copy, self.evaluated(), self.switches)
             ends = (self.all[limb.last].name for limb in self.limbs.found)
             self._prune([*bones, *self.keyed, *ends, *rig_graph.bones_in(" ".join(self.switches))])
             self.held = {}  # {data path: value} of properties beside switches: chains that keep their lengths
@@ -185,8 +184,10 @@ class Controls:
         for limb in self.limbs.found:
             self.control_of |= {self.rows.index(row): name for row, name in limb.led().items() if row in self.rows}
         self._group()
+        now = self.evaluated()  # with switches where they are held, whatever keys they have
         if kept is not None:
             animation.action, animation.use_nla = kept
+        rig_graph.cut_idle(self.copy, now, self.switches)
         for bone, matrix in zip(self.copy.pose.bones, posed, strict=True):
             bone.matrix_basis = matrix
 
