@@ -222,13 +222,13 @@ def _even(trunk, neck, hip, knee, *arm) -> Posture:
 
 
 _LEFT = Posture(5.0, 5.0, 45.0, 105.0, Arm(20.0, 85.0, 20.0, 0.0, -30.0), Arm(60.0, 10.0, 80.0, 30.0), -30.0)
-# Of somebody who loses his senses; and what protects in a fall forwards (hands ahead, face away from the floor, knees
-# bent, so that they come before the trunk), backwards (down on the haunches, the back round, the chin in), to
-# either side (down as well, trunk and head bent away from the floor, so that the arm and the hip come first), and from
-# high up (drawn in).
+# Of somebody who loses his senses; and what protects in a fall forwards (hands ahead, face and chest away from the
+# floor, knees bent, so that they come before the trunk), backwards (down on the haunches, the back round, the chin
+# in), to either side (down as well, trunk and head bent away from the floor, so that the arm and the hip come first),
+# and from high up (drawn in).
 RELAXED, FORWARD, BACKWARD, LEFT, RIGHT, AIR = POSTURES = (
     _even(15.0, 25.0, 30.0, 40.0, 15.0, 18.0, 45.0),
-    _even(10.0, -40.0, 40.0, 85.0, 110.0, 15.0, 30.0, 40.0, -50.0),
+    _even(-10.0, -50.0, 40.0, 85.0, 110.0, 15.0, 30.0, 40.0, -50.0),
     _even(20.0, 40.0, 50.0, 105.0, 20.0, 30.0, 45.0),
     _LEFT,
     replace(_LEFT, left=_LEFT.right, right=_LEFT.left, aside=-_LEFT.aside),

@@ -125,12 +125,10 @@ def test_a_blend_takes_as_long_as_people_do_unless_an_action_is_carried_over_fro
         assert not motion_figures.beyond(figures(obj, way)[-1])
 
 
-def test_dogs_that_fell_on_their_forelegs_get_up_by_plans_within_what_their_joints_allow_but_for_one_in_four():
-    planned = 0
-    for speed in (1.1, 1.2, 1.3, 1.4):
-        falls = falling.fall("own dog", "back", *falling.STUNNED, speed, frames=70, get_up="AUTOMATIC", rest_time=0.5)
-        planned += records.record_of(falls.obj, bpy.context.scene.frame_end).passages[0].planned is not None
-    assert planned >= 3
+def test_dogs_that_fell_on_their_forelegs_get_up_by_plans_within_what_their_joints_allow():
+    for tone, speed in ((falling.STUNNED, 1.0), (falling.STUNNED, 1.1), (falling.AWAKE, 1.3), (falling.AWAKE, 1.4)):
+        falls = falling.fall("own dog", "back", *tone, speed, frames=70, get_up="AUTOMATIC", rest_time=0.5)
+        assert records.record_of(falls.obj, bpy.context.scene.frame_end).passages[0].planned is not None
     surface = get_up._surface(records.recovery_of(falls.obj).character, own := get_up.biped(falls.obj))
     assert surface.extent(0, np.zeros(3), -biped.X) < 0.1 * own.height  # a tail is nothing to lie on
 

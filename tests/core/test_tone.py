@@ -51,9 +51,10 @@ def test_postures_protect_where_the_fall_goes():
     found = {posture: ways(posture, body) for posture in joints.POSTURES}
     assert found[RELAXED]["upper_arm.L"] @ DOWN > 0.9 and found[RELAXED]["forearm.L"] @ AHEAD > 0.5
     assert found[RELAXED]["shin.L"] @ AHEAD < 0.0 < found[RELAXED]["thigh.L"] @ AHEAD
-    for side in ("L", "R"):  # forwards both hands are ahead, the face away from the floor
+    for side in ("L", "R"):  # forwards both hands are ahead, face and chest away from the floor
         assert found[FORWARD][f"forearm.{side}"] @ AHEAD > 0.5
     assert found[FORWARD]["head"] @ AHEAD < found[RELAXED]["head"] @ AHEAD < found[BACKWARD]["head"] @ AHEAD
+    assert found[FORWARD]["chest"] @ AHEAD < 0.0 < found[BACKWARD]["chest"] @ AHEAD
     assert found[BACKWARD]["thigh.L"] @ AHEAD > 0.3  # the back is round, the knees are bent
     # The arm of that side reaches out, the head keeps away; right is left in the mirror.
     assert found[LEFT]["upper_arm.L"] @ ASIDE > 0.8 > found[LEFT]["upper_arm.R"] @ -ASIDE

@@ -28,8 +28,9 @@ SETTLED = 0.8  # [s] in which what a plan misses of the pose that one lies in di
 _EDGE = 0.09  # [s] over which it is drawn gently
 _SOFT = 0.08  # of a pole's height: how gently knees and elbows are kept off the floor
 _OUT = 0.3  # of the way out to the side that arms take which lie overhead: so far all others go, too
+_RAISES = 0.8  # of what a quadruped's legs lack that are drawn ahead below its trunk: by less, shoulders fold too far
 _DRAGGED = 2.2  # times slower than their bounds limbs are drawn in, which slide over the floor and over each other
-_QUICK = 1.4, 2.0  # by 1 over that share of an interval loose limbs of bipeds, of quadrupeds come to stand
+_QUICK = 1.4, 4.0  # by 1 over that share of an interval loose limbs of bipeds, of quadrupeds come to stand
 PLANTED = 1e-6  # [m] a limb that moves by less from key to key stands
 
 
@@ -172,13 +173,13 @@ class Course:
         share = self._stood[i] * smooth_step(1.0 - fast * u[:, None])
         share += self._stands[i] * smooth_step(1.0 - fast * (1.0 - u[:, None]))
         hung, poles, turns = own.hung(posture, self._aside_of(flexion, i, u), own.firsts(posture))
-        hung += share[..., None] * (ends - hung)
-        low = self._lacking(hung, least, moves, reach)
         begun = np.where(i == 0, smooth_step(4.0 * u), 1.0)  # the pose that he lies in is as it is
-        if own.four:  # legs that are drawn ahead below the trunk raise it by half of what they lack
-            rise = 0.5 * mean_around((begun * (low * loose).max(axis=1))[:, None], reach)
-            posture, low, hung = replace(posture, hip=hip + rise * Z), low - rise, hung + rise[:, None] * Z
-        hung[..., 2] += np.maximum(low, 0.0)
+        if own.four:  # legs that are drawn ahead below the trunk raise it
+            low = begun * (self._lacking(hung, least, moves, reach) * loose).max(axis=1)
+            rise = _RAISES * mean_around(low[:, None], reach)
+            posture, hung = replace(posture, hip=hip + rise * Z), hung + rise[:, None] * Z
+        hung += share[..., None] * (ends - hung)
+        hung[..., 2] += self._lacking(hung, least, moves, reach)
         both = (hung, ends), (poles, posture.poles), (turns, posture.turns)
         ends, poles, turns = (np.where(loose[..., None], *pair) for pair in both)
         ends = self._clear_toes(ends + lift[:, 1:, None] * Z, turns, moves[:, :2], reach)
