@@ -10,7 +10,7 @@ from active_ragdoll.core.blender.tools import story
 
 from .. import shot
 
-SLIP, LAST = 24, 186  # frames
+SLIP, LAST = 24, 206  # frames
 KICKS = {"foot.L": 45.0, "foot.R": 40.0, "spine.003": -60.0}  # [N s] forwards
 
 
@@ -28,11 +28,11 @@ def main(out: Path) -> None:
         effects.add_hit(walker, scene, bone, SLIP, (0.0, -strength, 0.1 * abs(strength)), duration=0.08)
     scene.frame_set(SLIP)
     place = np.array(walker.matrix_world @ walker.pose.bones["spine"].head)
-    shot.camera(scene, (place[0] - 5.6, place[1] - 2.2, 1.6), (place[0], place[1] - 0.3, 0.6), lens=54.0)
+    shot.camera(scene, (place[0] - 5.6, place[1] - 2.2, 1.6), (place[0], place[1] - 0.7, 0.6), lens=50.0)
     head = walker.pose.bones["spine.006"]
     found, cost = shot.run(scene, lambda: (walker.active_ragdoll.state, (walker.matrix_world @ head.head).z))
     began = shot.changes({frame: state for frame, (state, _height) in found.items()})
     figures = {"ms_a_frame": cost, "states": began, "head_down_to_m": min(height for _state, height in found.values())}
-    up = np.linspace(began.get("recovering", LAST - 60), LAST - 8, 6).astype(int).tolist()
-    shown = [SLIP - 6, *(SLIP + late for late in (0, 3, 6, 9, 12, 15, 19, 26)), *up, LAST]
+    up = np.linspace(began.get("recovering", LAST - 60), LAST, 7).astype(int).tolist()
+    shown = [SLIP - 6, *(SLIP + late for late in (0, 3, 6, 9, 12, 15, 19, 26)), *up]
     shot.write(scene, out, figures, frames=shown)
