@@ -11,7 +11,7 @@ from animated import key_curve
 from core import pose as pose_space
 from core import quaternion
 from core.blender.rig import action_channels
-from core.blender.rig.clips import RigRest, sample_action
+from core.blender.rig.clips import ClipCache, RigRest, sample_action
 from core.errors import RagdollError
 
 MODES = ("QUATERNION", "AXIS_ANGLE", "XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
@@ -151,6 +151,8 @@ def test_bad_actions_are_refused_by_name(fresh_scene):
         sample_action(action, obj)
     key_curve(action, obj, 'pose.bones["A"].location', 0, [(1, 0), (10, 1)])
     assert sample_action(action, obj).missing == ("Stranger",)
+    with pytest.raises(RagdollError, match="'Goal' is no armature"):  # as a script may choose it
+        ClipCache().get(action, rigs.empty(fresh_scene, "Goal"))
     bpy.data.actions.remove(action)
     with pytest.raises(RagdollError, match="'Chain' was deleted while in use"):
         sample_action(action, obj)

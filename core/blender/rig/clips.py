@@ -143,7 +143,9 @@ def animated_bones(action: bpy.types.Action, obj: bpy.types.Object) -> set[str]:
 
 
 def _checked(action: bpy.types.Action | None, obj: bpy.types.Object) -> bpy.types.Action:
-    """The action. Raises RagdollError: there is none, or it was deleted."""
+    """The action. Raises RagdollError: there is none, or it was deleted, or the object is no armature."""
+    if obj.pose is None:
+        raise RagdollError(f"'{obj.name}' is no armature: clips need one")
     if action is None:
         raise RagdollError(f"No action is chosen for '{obj.name}'")
     try:
