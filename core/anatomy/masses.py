@@ -6,6 +6,7 @@ all, to the next segment towards the trunk. So the total is the body mass whatev
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -48,6 +49,7 @@ _OF_ROLE = {role: segment for segment, found in _ROLES_OF.items() for role in fo
 _TOWARDS_TRUNK = {HAND: FOREARM, FOREARM: UPPER_ARM, FOOT: SHANK, SHANK: THIGH}  # all others are next to it
 
 
+@lru_cache(maxsize=64)  # it is asked for many times a frame
 def froude(size: float, gravity: float) -> float:
     """sqrt(gravity * height) [m/s]: 4.2 for a man. Where nothing falls, the Earth's gravity counts.
 

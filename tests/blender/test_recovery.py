@@ -9,7 +9,7 @@ import pytest
 import falling
 import knock_outs
 import rigs
-from active_ragdoll.core.blender.physics import build, remove
+from active_ragdoll.core.blender.physics import build, motors, remove
 from active_ragdoll.core.blender.run import records, simulate, write
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import effects
@@ -130,8 +130,8 @@ def played(scene, obj, last):
     return np.array(rigs.play(scene, 1, last, lambda: rigs.bodies(obj)))
 
 
-def test_one_build_follows_in_the_world_and_falls_by_its_joints(fresh_scene):
-    obj = human(fresh_scene)
+def test_one_build_follows_in_the_world_and_falls_by_its_joints(fresh_scene, monkeypatch):
+    obj, written, tell = human(fresh_scene, 160), set(), motors.JointDrives.tell
     poses = played(fresh_scene, obj, 5)
     wanted = STATE.runs[fresh_scene.name].wanted
     assert obj.active_ragdoll.drive_space == "WORLD" and obj.active_ragdoll.state == "ACTIVE"
@@ -139,6 +139,9 @@ def test_one_build_follows_in_the_world_and_falls_by_its_joints(fresh_scene):
     poses = played(fresh_scene, obj, 40)
     assert np.array_equal(poses, played(fresh_scene, obj, 40))  # bit for bit
     assert poses[-1][:, 2, 3].mean() < 0.5 * poses[0][:, 2, 3].mean()  # nothing holds it up any more
+    monkeypatch.setattr(motors.JointDrives, "tell", lambda *a: tell(*a) or written.add(fresh_scene.frame_current))
+    (moves,) = np.diff(played(fresh_scene, obj, 160), axis=0).any(axis=(1, 2, 3)).nonzero()
+    assert moves[-1] < 150 and max(written) == moves[-1] + 3  # what lies still is not written any more
 
 
 def test_muscles_give_no_momentum(fresh_scene):

@@ -82,6 +82,7 @@ class JointDrives:
     moments: np.ndarray  # of inertia of all bodies about their own axes [m, 3]
     told: np.ndarray  # whether each Empty was last told to run [e], -1 before that
     memory: dict = field(default_factory=dict)  # what each law of drives keeps from frame to frame, by its identifier
+    led: list | None = None  # the muscles that the motors are set for; None where laws have a say
     _last: tuple = (None, None)  # what `relative` was last asked, and its answer
 
     def of(self, character) -> np.ndarray:
@@ -113,7 +114,7 @@ class JointDrives:
                 constraint.motor_ang_target_velocity, constraint.motor_ang_max_impulse = speed, most
 
 
-@dataclass
+@dataclass(eq=False)
 class Muscles:
     """Springs at some joints of a run, which lead them instead of the drives."""
 
@@ -158,8 +159,9 @@ def write_motors(run, before, seconds: float, substeps: int, gravity: float) -> 
     """
     own, by_laws = run.joint_drives, run.joint_space.any()
     muscles = [each for effect in run.effects.values() for each in effect.muscles]
-    if not (muscles or by_laws or own.told.any()):
+    if not by_laws and muscles == own.led:
         return
+    own.led = None if by_laws else muscles
     relative, frame = own.relative(run.body), Frame(seconds, substeps)
     velocity, limit = np.zeros((len(relative), 3)), run.numbers["max_torque"][own.rows]
     commands = [*_of_laws(run, before, relative, frame, gravity)] if by_laws else []

@@ -1,7 +1,6 @@
 """Muscle tone of knocked-out characters in a run: measuring their falls, and leading their joints meanwhile."""
 
 import math
-from functools import cache
 
 import numpy as np
 
@@ -105,8 +104,8 @@ class Falling:
         # Who lies does not go on holding a hand in the air that has not come there.
         return self.hand, way, max(self.fall.strength, float(transitions.smooth_step((LETS_GO[1] - off) / LETS_GO[0])))
 
-    def step(self, run, solids, gravity: tuple, reflexes: bool, seconds: float) -> None:
-        """After a frame is shown: the fall until the next one. solids: gives those of `ground.bounded`."""
+    def step(self, run, solids: tuple, gravity: tuple, reflexes: bool, seconds: float) -> None:
+        """After a frame is shown: the fall until the next one. solids: see `ground.bounded`."""
         rows, body, height = self.trunk, run.body, self.character.height
         pull, lean, axes, clearance = math.hypot(*gravity), None, None, np.inf
         if not self.fall.touched:
@@ -114,17 +113,15 @@ class Falling:
             feet = np.add.reduce(body[self.feet, :3, 3]) / len(self.feet) if len(self.feet) else place
             lean, axes = (place - feet).tolist(), self._axes(run)
             if pull > 0.0:
-                clearance = self._clearance(run, solids(), np.array(gravity) / pull) - MARGIN * height
+                clearance = self._clearance(run, solids, np.array(gravity) / pull) - MARGIN * height
         velocity = (self.shares @ ((body[rows, :3, 3] - run.body_before[rows, :3, 3]) / seconds)).tolist()
-        found = tone.Trunk(lean, velocity, axes, clearance, height, gravity)
-        self.fall = tone.step(self.fall, found, reflexes, seconds)
+        self.fall = tone.step(self.fall, tone.Trunk(lean, velocity, axes, clearance, height, gravity), reflexes, seconds)
 
     def _clearance(self, run, solids: tuple, down: np.ndarray) -> float:
         """The shortest way [m] of the trunk's bodies along a unit vector [3] to what is there; inf where nothing is."""
         starts, turns = run.body[self.trunk, :3, 3], run.body[self.trunk, :3, :3]
-        reach = FAR * self.character.height * down
         sizes = ((self.corners @ turns.transpose(0, 2, 1)) @ down).max(axis=1)
-        met = ground.meetings(solids, starts, np.zeros_like(starts) + reach)
+        met = ground.meetings(solids, starts, np.tile(FAR * self.character.height * down, (len(starts), 1)))
         return min((float((place - starts[row]) @ down - sizes[row]) for row, place, _enters in met), default=np.inf)
 
     def _axes(self, run) -> list | None:
@@ -161,7 +158,15 @@ class Tone(shot_run.Effect):
                     falling[name] = fall or Falling(run, own.character)
         if falling != self._falling:
             self._join(run.joint_drives, falling)
-        self.muscles = [self._led(run, scene, [found[name].settings for name in falling], seconds)] if falling else ()
+        if not (falling and self.muscles and self._lies_still(run)):
+            settings = [found[name].settings for name in falling]
+            self.muscles = [self._led(run, scene, settings, seconds)] if falling else []
+
+    def _lies_still(self, run) -> bool:
+        """Whether all have come to rest to the last bit, as bodies do that sleep: what muscles do then stays as it is."""
+        rows = self._joined["rows"]
+        faded = all(each.fall.faded >= tone.STRETCHES for each in self._falling.values())
+        return faded and np.array_equal(run.body[rows], run.body_before[rows])
 
     def _join(self, drives, falling: dict) -> None:
         """Put the joints of those who fall into arrays, beside what is known of those that fell before."""
@@ -171,7 +176,7 @@ class Tone(shot_run.Effect):
         for of, *values in found + [(each.of, each.before, 0.0, each.start, each.start) for each in new]:
             for all_joints, own in zip(kept, values, strict=True):
                 all_joints[of] = own
-        self._falling, own = falling, list(falling.values())
+        self._falling, self.muscles, own = falling, [], list(falling.values())
         if own:
             names = "of", "rows", "arms", "kept", "serial", "limits", "strengths", "start", "known"
             self._joined = {name: np.concatenate([getattr(each, name) for each in own]) for name in names}
@@ -200,7 +205,7 @@ class Tone(shot_run.Effect):
         joints, whose, falling, drives = self._joined, self._whose, list(self._falling.values()), run.joint_drives
         relative, gravity = drives.relative(run.body)[joints["of"]], world.gravity(scene)
         old, before, held = [each.fall for each in falling], self._end, {}
-        solids = cache(lambda: ground.bounded(self._solids, run.graph))
+        solids = None if all(fall.touched for fall in old) else ground.bounded(self._solids, run.graph)
         for each, own in zip(falling, settings, strict=True):
             each.step(run, solids, gravity, own.reflexes, seconds)
         falls, pull = [each.fall for each in falling], math.hypot(*gravity)
@@ -223,13 +228,6 @@ class Tone(shot_run.Effect):
         weight = tone.stiffened(weight, fades, last, relative, joints["limits"])
         strongest = np.where(own > 0.0, own, braced * joints["strengths"])
         frequency = tone.FREQUENCY * joints["serial"] / np.array(paces)[whose]
-        return motors.Muscles(
-            of=joints["of"],
-            start=start,
-            end=self._end,
-            weight=weight,
-            parameters={"frequency": frequency, "damping_ratio": tone.DAMPING_RATIO},
-            memory=self._memory,
-            strongest=strongest,
-            holding=(weight > 0.0) * weight**holds * strongest,
-        )
+        parameters = {"frequency": frequency, "damping_ratio": tone.DAMPING_RATIO}
+        springs = joints["of"], start, self._end, weight, parameters, self._memory
+        return motors.Muscles(*springs, strongest, holding=(weight > 0.0) * weight**holds * strongest)
