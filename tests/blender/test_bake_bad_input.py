@@ -170,11 +170,10 @@ def test_a_refused_bake_leaves_rig_and_animation_as_they_were(fresh_scene, monke
 
 def test_selected_controls_that_get_no_keys_are_named(fresh_scene):
     obj = control_rigs.layered(fresh_scene)
-    _idle_and_twin(obj)
+    rigs.edit(obj, _idle_and_twin)
     rigs.set_range(fresh_scene, 1, LAST)
     build.build(obj, fresh_scene, np.array([bone.name.startswith("DEF-") for bone in obj.data.bones]))
     rigs.select(obj, "head", "twin", "idle", "spine")
     bpy.ops.active_ragdoll.bake(to="CONTROLS", bones="SELECTED")
-    assert [*bake.controls_of(obj)] == ["DEF-spine", "DEF-head"]
     idle, twin = STATE.warnings[obj.name]
     assert idle.endswith("no keys: 'idle'") and twin.endswith("move the same: 'twin' ('head')")
