@@ -4,7 +4,7 @@ import bpy
 from mathutils import Vector
 
 from ..core.blender import interface, preferences
-from ..core.blender.physics import build
+from ..core.blender.physics import build, world
 from ..core.blender.run import simulate
 from ..core.blender.runtime import STATE
 from ..core.blender.settings.declare import flag, number, text
@@ -25,8 +25,9 @@ class StoryOperator(Simulating, requires=(interface.unbaked, interface.not_in_ed
     def prepare(self, context):
         """Refuse before anything is changed; a character without a ragdoll gets one."""
         scene = interface.scene_of(self.subject(context), context)
-        story.check_frame(scene, scene.frame_current)
-        self._told = scene.frame_current
+        self._told, (first, last) = (now := scene.frame_current), world.shot_range(scene)
+        if not first <= now < last:
+            raise RagdollError(f"Frame {now} is not within the shot, {first} to {last}: nothing of it would be seen")
         chosen = [obj for obj in interface.characters(context) if not obj.active_ragdoll.muted]
         for each in [self.subject(context)] if self.alone else chosen:
             if not each.active_ragdoll.is_ragdoll:

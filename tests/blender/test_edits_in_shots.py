@@ -11,15 +11,10 @@ pytestmark = pytest.mark.blender_version
 LAST, NOW = 20, 10
 
 
-def data(obj):
-    obj.data.show_names = True
-    obj.data.update_tag()
-
-
 EDITS = {
     "pose mode": lambda _obj: bpy.ops.object.mode_set(mode="POSE"),
     "edit mode": lambda obj: rigs.edit(obj, lambda bones: setattr(bones["forearm.L"], "select", True)),
-    "armature data": data,
+    "armature data": lambda obj: (setattr(obj.data, "show_names", True), obj.data.update_tag()),
     "a bone's colour": lambda obj: setattr(obj.data.bones["forearm.L"].color, "palette", "THEME01"),
     "a property of the object": lambda obj: setattr(obj, "show_in_front", True),
 }

@@ -7,13 +7,9 @@ from hypothesis import strategies as st
 from core import mirror, quaternion
 
 
-def rotations(random, count=None) -> np.ndarray:
-    return quaternion.normalize(random.normal(size=(4,) if count is None else (count, 4)))
-
-
 def pair(random, normal):
     """A bone and one that points where its mirror image points, with any roll."""
-    bone = quaternion.to_matrix(rotations(random))
+    bone = quaternion.to_matrix(quaternion.normalize(random.normal(size=4)))
     image = mirror.reflection(normal) @ bone @ np.diag([-1.0, 1.0, 1.0])
     roll = quaternion.from_axis_angle((0.0, 1.0, 0.0), random.uniform(-3.0, 3.0))
     return bone, image @ quaternion.to_matrix(roll)
@@ -25,7 +21,7 @@ def test_a_mirrored_body_fills_the_mirrored_space(seed):
     normal = np.eye(3)[random.integers(3)]
     bone, other = pair(random, normal)
     head, flip = random.normal(size=3), mirror.reflection(normal)
-    location, rotation = random.normal(size=3), rotations(random)
+    location, rotation = random.normal(size=3), quaternion.normalize(random.normal(size=4))
     corners = random.normal(size=(9, 3))
     carry = mirror.carried_over(bone, other, normal)
     settings = {"body_location": location, "body_rotation": rotation}

@@ -24,13 +24,6 @@ REGAIN_TIME = 0.5  # [s] in which weights come back
 FLOOR = 10.0  # times the height: half a floor's side
 
 
-def check_frame(scene, frame: int) -> None:
-    """Raise RagdollError where a simulation shows nothing of what begins at a frame."""
-    first, last = world.shot_range(scene)
-    if not first <= frame < last:
-        raise RagdollError(f"Frame {frame} is not within the shot, {first} to {last}: nothing of it would be seen")
-
-
 def struck_bone(obj, chosen, named: str = "") -> str:
     """A bone with a body: the one `named`, that of the active object `chosen` where this is a body, the active one or
     the next above, else the heaviest.
