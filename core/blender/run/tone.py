@@ -107,15 +107,15 @@ class Falling:
     def step(self, run, solids: tuple, gravity: tuple, reflexes: bool, seconds: float) -> None:
         """After a frame is shown: the fall until the next one. solids: see `ground.bounded`."""
         rows, body, height = self.trunk, run.body, self.character.height
-        pull, lean, axes, clearance = math.hypot(*gravity), None, None, np.inf
+        pull, lean, axes, above = math.hypot(*gravity), None, None, np.inf
         if not self.fall.touched:
             place = self.shares @ body[rows, :3, 3]
             feet = np.add.reduce(body[self.feet, :3, 3]) / len(self.feet) if len(self.feet) else place
             lean, axes = (place - feet).tolist(), self._axes(run)
             if pull > 0.0:
-                clearance = self._clearance(run, solids, np.array(gravity) / pull) - MARGIN * height
+                above = self._clearance(run, solids, np.array(gravity) / pull) - MARGIN * height
         velocity = (self.shares @ ((body[rows, :3, 3] - run.body_before[rows, :3, 3]) / seconds)).tolist()
-        self.fall = tone.step(self.fall, tone.Trunk(lean, velocity, axes, clearance, height, gravity), reflexes, seconds)
+        self.fall = tone.step(self.fall, tone.Trunk(lean, velocity, axes, above, height, gravity), reflexes, seconds)
 
     def _clearance(self, run, solids: tuple, down: np.ndarray) -> float:
         """The shortest way [m] of the trunk's bodies along a unit vector [3] to what is there; inf where nothing is."""
@@ -163,7 +163,7 @@ class Tone(shot_run.Effect):
             self.muscles = [self._led(run, scene, settings, seconds)] if falling else []
 
     def _lies_still(self, run) -> bool:
-        """Whether all have come to rest to the last bit, as bodies do that sleep: what muscles do then stays as it is."""
+        """Whether all have come to rest to the last bit, as sleeping bodies do: what muscles do then stays as it is."""
         rows = self._joined["rows"]
         faded = all(each.fall.faded >= tone.STRETCHES for each in self._falling.values())
         return faded and np.array_equal(run.body[rows], run.body_before[rows])
