@@ -309,8 +309,8 @@ class Recovery:
                 continue
             _bodies, *box = ground.bounded(other.character.bodies.objects, run.graph)
             near = ((low[:, None] - margin < box[1]) & (box[0] < high[:, None] + margin)).all(axis=2)
-            heights = (run.body[each.rows, 2, 3] for each in (self.character, other.character))
-            if near.any() and (other.state.led or np.subtract.outer(*heights)[near].sum() < 0.0):
+            mine, its = ((run.body[each.rows, 2, 3].mean(), each.name) for each in (self.character, other.character))
+            if near.any() and (other.state.led or mine < its):  # an order of all: nobody waits in a ring
                 return name
         return ""
 
