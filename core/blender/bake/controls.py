@@ -490,10 +490,12 @@ class Controls:
                 basis = np.array(bone.matrix_basis)
                 basis[:3, : 4 if placed else 3] = matrix[:3, : 4 if placed else 3]
                 bone.matrix_basis = Matrix(basis)
-        owned, poses = bones[: len(self.owners)], self.shown()
+        owned, poses, goal = bones[: len(self.owners)], self.shown(), wanted.copy()
         basis = np.array([bone.matrix_basis for bone in owned]).reshape(-1, 4, 4)
+        for limb in self.limbs.found:
+            goal[limb.upper, :3, 3] += self.limbs.give_way(limb, poses, wanted, begins=True)[0]
         for i, (stages, rows) in enumerate(self.groups):
-            basis, poses = self._nearest(owned, basis, poses, wanted[self.rows], stages, rows)
+            basis, poses = self._nearest(owned, basis, poses, goal[self.rows], stages, rows)
             if i == 0 and self.limbs.found:
                 poses = self.limbs.solve(poses, wanted)
         posed = self.evaluated().pose.bones  # what is driven has its driver's value, whose place the keys take
@@ -545,7 +547,7 @@ class Controls:
                 basis, poses, error, damping = moved, there, left, max(damping * 0.3, LEAST_DAMPING)
             else:
                 put(bones, basis)
-                damping *= 10.0
+                damping *= 3.0  # with ten times as much the next step often seems not to pay
             if abs(gain) < ENOUGH and hoped < MUCH and np.abs(step.reshape(-1, 6)[:, :3]).max() < 0.99 * FARTHEST:
                 break
         return basis, poses, float(np.linalg.norm(error[rows]))

@@ -25,7 +25,7 @@ FULLY, STAYS = 0.9, 0.1  # shares of a trial's turn or shift
 FOLLOWED = 0.01  # heights and rad by which a limb's end may come elsewhere than its control says
 TURN_AXIS = 0.6, 0.64, 0.48  # of trials: oblique, so that all axes count
 ROUNDS, CLOSE = 12, np.radians(0.02)  # most corrections of a bend; an error of it that is none
-FOLDS, END_FIRST = 4, (1.0, 1.4)  # steps; what the middle joint and the end count: neither is then far off
+FOLDS, SHARES = 4, (1.4, 1.0, 1.4)  # steps; what the joints of a limb count: none is then far off
 EXACT = 2e-5  # heights that a bone on a heel is off when it is in place
 
 
@@ -225,8 +225,7 @@ class Limbs:
         """Pose the controls of all limbs for wanted poses [n, 4, 4] of the bodies; the evaluated poses then."""
         bones, wanted = self.rig.copy.pose.bones, wanted.copy()
         for limb in self.found:
-            if not any(bones[self.bones[row].name].ik_stretch for row in limb.chain):
-                wanted[[limb.last, *filter(None, (limb.half, limb.tip))], :3, 3] += self._gives_way(limb, poses, wanted)
+            wanted[[limb.last, *filter(None, (limb.half, limb.tip))], :3, 3] += self.give_way(limb, poses, wanted)[1]
             bones[limb.end].matrix_basis = Matrix(self.basis(limb.end, self._goal(limb, poses, wanted), poses))
         poses = self.rig.shown()
         aims = [self._aim(limb, wanted) for limb in self.found]
@@ -251,28 +250,27 @@ class Limbs:
                     bones[limb.swivel].matrix_basis = bones[limb.swivel].matrix_basis @ rotation(limb.axis * angle)
         return poses
 
-    def _gives_way(self, limb: Limb, poses: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-        """The shift [3] by which the end of a limb of constant lengths gives way where other ones are wanted.
+    def give_way(self, limb: Limb, poses: np.ndarray, wanted: np.ndarray, begins=False) -> np.ndarray:
+        """The shifts [2, 3] by which a limb's first joint, if it still can, and its end give way to constant lengths.
 
         Physics pulls joints apart a little. If the end were exact, the middle joint of a limb that is nearly straight
-        would be off by many times as much: in the limb's plane the end goes to where the squares of both are least.
+        would be off by many times as much: in the limb's plane they go to where the squares of all are least.
         """
-        joints, tail = self.joints(limb, poses), np.append(self.tails[limb.chain[0]], 1.0)
-        lengths = np.linalg.norm(np.diff(joints, axis=0), axis=1)
-        line = (wanted[limb.last] @ np.linalg.solve(self.rest[limb.last], tail))[:3] - joints[0]
-        axis, side = line / np.linalg.norm(line), self.joints(limb, wanted)[1] - joints[0]
-        along = side @ axis
-        side = side - axis * along
-        off = max(np.linalg.norm(side), 1e-12)
-        goals = np.array([along + 1j * off, np.linalg.norm(line)])  # in the plane, the line along the real axis
-        turns = np.angle([goals[0], goals[1] - goals[0]])
-        for _ in range(FOLDS):  # Gauss-Newton steps of the directions of both bones
-            bones = lengths * np.exp(1j * turns)
-            lack, slopes = (goals - bones.cumsum()) * END_FIRST, (1j * np.tril([bones, bones]).T * END_FIRST).T
-            both = (np.concatenate([each.real, each.imag]) for each in (slopes, lack))
-            turns = turns + np.linalg.lstsq(*both, rcond=None)[0]
-        shift = (lengths * np.exp(1j * turns)).sum() - goals[1]
-        return axis * shift.real + side / off * shift.imag
+        if any(self.rig.copy.pose.bones[self.bones[row].name].ik_stretch for row in limb.chain):
+            return np.zeros((2, 3))
+        lengths = np.linalg.norm(np.diff(self.joints(limb, poses), axis=0), axis=1)
+        first, tail = self.joints(limb, wanted if begins else poses)[0], np.append(self.tails[limb.chain[0]], 1.0)
+        end = (wanted[limb.last] @ np.linalg.solve(self.rest[limb.last], tail))[:3]
+        plane, places = np.linalg.qr(np.transpose([self.joints(limb, wanted)[1] - first, end - first]))
+        goals = np.append(0.0, [1.0, 1.0j] @ places)  # in that plane
+        steps = np.append(0.0, lengths * np.exp(1j * np.angle(np.diff(goals))))
+        counts = np.array([SHARES[0] if begins else 1e3, *SHARES[1:]])[:, None]
+        for _ in range(FOLDS):  # Gauss-Newton steps of the first joint and of the directions of both bones
+            both = [np.tril([[1.0, *1j * steps[1:]]] * 3), [[1j]] * 3, (goals - steps.cumsum())[:, None]]
+            both = np.vstack([(np.hstack(both) * counts).real, (np.hstack(both) * counts).imag])
+            moved = np.linalg.lstsq(both[:, :4], both[:, 4], rcond=None)[0]
+            steps = steps * np.exp(1j * np.append(0.0, moved[1:3])) + [moved[0] + 1j * moved[3], 0.0, 0.0]
+        return (steps.cumsum() - goals)[[0, 2]].view(float).reshape(2, 2) @ plane.T
 
     def _on_heels(self, poses: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         """Turn heels as their bones are wanted, and shift ends so that these are in place; the poses then."""
