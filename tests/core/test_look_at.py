@@ -325,8 +325,7 @@ def test_weights_by_events(calls, expected):
 STEP, STEEP, COARSE, FINEST = 0.25, 2.0, 4.0, 0.005  # of target angles and limits [deg]
 LARGEST, REFINED, AT_ONCE = 4.0, 2.0, 0.5  # turns of a bone in a step, one to look closer at, in the finest step [deg]
 TRUNK = ("spine3", "spine2", "spine1")
-# Targets that go up or down from 75 deg on turn bones by up to 5.4 deg a step with limits that are wide everywhere.
-ENDS = (({}, 80), ({"up_weight": 0.99}, 80), ({"up_weight": 1.0}, 80), ({"up_weight": 1.0, "limit": 2.1}, 74))
+EDITS = ({}, {"up_weight": 0.99}, {"up_weight": 1.0}, {"up_weight": 1.0, "limit": 2.1})
 
 
 def human():
@@ -401,9 +400,9 @@ def target_from(body, look, pose, yaw, pitch, distance=3.0):
     return target_at(body, yaw, pitch, distance * body.size, pose.model(body.skeleton)[0][look.entries[0].bone])
 
 
-@pytest.mark.parametrize(("edited", "steepest"), ENDS)
+@pytest.mark.parametrize("edited", EDITS)
 @pytest.mark.parametrize("name", RIGS)
-def test_as_the_target_moves(name, edited, steepest):
+def test_as_the_target_moves(name, edited):
     body, look, pose = RIGS[name]()
     for e in look.entries:
         vars(e).update(edited)
@@ -415,7 +414,7 @@ def test_as_the_target_moves(name, edited, steepest):
     for pitch in (-80, -30, 0, 30, 50, 60, 78):
         Sweep(lambda yaw, pitch=pitch: seen(yaw, pitch)).run(-180, 180, COARSE if abs(pitch) < 70 else STEEP)
     for yaw in (-150, -94, 60, 125, 180):
-        Sweep(lambda pitch, yaw=yaw: seen(yaw, pitch)).run(-steepest, steepest, STEEP)
+        Sweep(lambda pitch, yaw=yaw: seen(yaw, pitch)).run(-80, 80, STEEP)
 
 
 TARGETS = [(yaw, pitch) for yaw in (40, 90, 150) for pitch in (-60, 35, 60)]

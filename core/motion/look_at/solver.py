@@ -42,13 +42,12 @@ class Entry:
         up: unit vector. forward: where the bone looks by now, a unit vector.
         own: the bone's own turn, without what carries it.
         free: share 0..1 of what a further pass asks for that it turns by the shortest way, not about up.
-        most: angle about up that a further pass turns it by at most [rad].
+        most: angle about up that what further passes turn it by stays below, all together [rad].
     """
 
     def __init__(self, frame: Affine, forward, reference, limit: float, weight: float, up) -> None:
-        now = c.angle_between(forward, reference)
         self.frame, self.forward, self.reference, self.weight, self.up = frame, forward, reference, weight, up
-        self.given, self.limit = limit, max(limit, now)
+        self.given, self.limit = limit, max(limit, c.angle_between(forward, reference))
         self.largest = min(math.pi, _LIMITS * limit)
         self.least_cosine = cos(0.5 * self.largest) if self.largest < math.pi else 0.0
         self.free = max(0.0, 1.0 - weight / _UP_ALONE) ** 2
@@ -70,17 +69,18 @@ class Entry:
         would spiral to the target and its weight would mean nothing. Near a weight of 0 the two ways are blended, and
         so they are where the first pass has brought it near its limit: no other way may be left to reach the target.
         """
-        up, free = self.up, self.free
+        up, free, turn = self.up, self.free, c.IDENTITY
         if self.free_at_limit > 0.0:
             room = self.limit - c.angle_between(self.forward, self.reference)
             near = max(0.0, 1.0 - room / (_NEAR_LIMIT * self.limit + _NEAR_ANGLE))
             free = self.free = max(free, near * self.free_at_limit)
             self.free_at_limit = 0.0
-        turn = c.IDENTITY
         if free > 0.0:
             turn = self._taken(c.part(c.arc(turn_from, turn_to, up), free), 1.0, self.limit)
         if free < 1.0:
-            about = c.clamped(angle_about(c.rotate(turn, turn_from), turn_to, up)[0], -self.most, self.most)
+            about, most = angle_about(c.rotate(turn, turn_from), turn_to, up)[0], max(self.most, 1e-9)
+            about *= most / (most + abs(about))  # ever less of a longer way, else one bone makes up for all others
+            self.most -= abs(about)
             turn = c.multiply(self._taken(c.axis_angle(up, about), 0.0, self.limit), turn)
         return turn
 
@@ -267,7 +267,7 @@ def blended(turn_from, turn_to, up, weight: float) -> tuple:
 
     Their rotation vectors are blended: the axis goes evenly from the one to the other, and steadily over to the other
     side as a target passes above or below, where the turn about up is none. Where that rather goes over up, either way
-    round would do, and each pass would go further than the one before: none may go far.
+    round would do, and each pass would go further than the one before: together they may not go far.
     """
     if weight == 0.0:
         return c.arc(turn_from, turn_to, up), math.pi
@@ -277,7 +277,7 @@ def blended(turn_from, turn_to, up, weight: float) -> tuple:
     angle = atan2(size, c.dot(turn_from, turn_to))
     about, share = angle_about(turn_from, turn_to, up)
     vector = c.along(c.mul((1.0 - weight) * angle, axis), weight * about, up)
-    return c.axis_angle(c.unit(vector, up), c.length(vector)), math.pi * share / (3.0 - 2.0 * share)
+    return c.axis_angle(c.unit(vector, up), c.length(vector)), math.pi * share / (12.0 - 11.0 * share)
 
 
 def angle_about(turn_from, turn_to, axis) -> tuple:
