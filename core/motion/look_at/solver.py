@@ -78,7 +78,8 @@ class Entry:
         if free > 0.0:
             turn = self._taken(c.part(c.arc(turn_from, turn_to, up), free), 1.0, self.limit)
         if free < 1.0:
-            about, most = angle_about(c.rotate(turn, turn_from), turn_to, up)[0], max(self.most, 1e-9)
+            (about, share), most = angle_about(c.rotate(turn, turn_from), turn_to, up), max(self.most, 1e-9)
+            about *= share * share  # else passes would make up for what counts less in each of them
             about *= most / (most + abs(about))  # ever less of a longer way, else one bone makes up for all others
             self.most -= abs(about)
             turn = c.multiply(self._taken(c.axis_angle(up, about), 0.0, self.limit), turn)
