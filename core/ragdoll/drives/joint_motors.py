@@ -35,9 +35,10 @@ def axes(relative):
     Zero for a motor that is within 0.6 degrees of degenerate.
     """
     turns = quaternion.to_matrix(relative)
-    z, along = turns.swapaxes(-1, -2)[..., _Z, :], turns[..., _X, _Z, None]
-    square = 1.0 - along * along  # of the length of what of x is across z
-    return (_UNIT[_X] - z * along) * np.where(square > 1e-4, 1.0 / np.sqrt(np.maximum(square, 1e-18)), 0.0)
+    z = turns.swapaxes(-1, -2)[..., _Z, :]
+    across = _UNIT[_X] - z * turns[..., _X, _Z, None]
+    length = np.linalg.norm(across, axis=-1, keepdims=True)
+    return np.where(length > 0.01, across / np.maximum(length, 1e-9), 0.0)
 
 
 def needed_motors(relatives) -> tuple:
