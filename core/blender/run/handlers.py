@@ -125,12 +125,6 @@ def _shows_without_run(scene, own) -> bool:
         simulate.forget(scene)
     if tagged or STATE.stepped.get(scene.name, "") not in scene.view_layers:
         _end_if_spoilt(scene, graph)
-    remade = world.shot_range(scene)[0] - world.WARM_UP + 1  # by each view layer, which frees what others' joints hold
-    if scene.frame_current == remade and len(scene.view_layers) > 1 and _is_stepping(scene):
-        interrupt(scene)
-        world.clear_old(scene)
-        world.release(scene)
-        world.halt(scene)
     if STATE.rendering or (scene.frame_subframe != 0.0 and scene.name not in STATE.runs):
         pose_stack.show(scene)
     return STATE.rendering or scene.frame_subframe != 0.0
