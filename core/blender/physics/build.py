@@ -299,7 +299,7 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[built.
     own = masses / 12.0 * ((box**2).sum(axis=1) * 2.0 / 3.0)
     pivots = np.where((plan.parents >= 0)[:, None], pose.heads[plan.bones], centers)
     mean = servo.carried_inertia(masses, centers, pivots, plan.parents, own)
-    # Of all that each joint carries, about the joint, along its body's axes.
+    # Moments of inertia [m, 3] of all that each joint carries, about the joint, along its body's axes.
     own = fitting.own_moments([shape.kind for shape in plan.shapes], box, masses)
     course = affine(axes, centers), affine(axes, pivots), skeleton.descends(plan.parents)
     moments = joint_motors.carried_tensors(masses, own, *course).diagonal(axis1=1, axis2=2)
