@@ -22,8 +22,6 @@ _SINE_AIMED = sin(AIMED) ** 2
 PASSES = 5  # more bring targets at the edge of reach no nearer than by a third of a degree
 _AT_REST = 1e-4  # a pass whose turns are all smaller is the last [rad]
 _UP_ALONE = 0.25  # from this weight about up on, what a pass has left is corrected about up alone
-# An entry is near its limit from so much before it on: a share of the limit and an angle [rad].
-_NEAR_LIMIT, _NEAR_ANGLE = 0.25, 0.05
 # An entry turns by at most so many times its limit. Only poses that come in far beyond a limit meet this bound; it
 # lets their turns go to none as the limit goes to 0.
 _LIMITS = 8.0
@@ -67,13 +65,12 @@ class Entry:
 
         A weighted entry has its axis from the first pass. What others leave it makes good about up alone, else it
         would spiral to the target and its weight would mean nothing. Near a weight of 0 the two ways are blended, and
-        so they are where the first pass has brought it near its limit: no other way may be left to reach the target.
+        so they are by how much of its limit the first pass has used: no other way may be left to reach the target.
         """
         up, free, turn = self.up, self.free, c.IDENTITY
         if self.free_at_limit > 0.0:
-            room = self.limit - c.angle_between(self.forward, self.reference)
-            near = max(0.0, 1.0 - room / (_NEAR_LIMIT * self.limit + _NEAR_ANGLE))
-            free = self.free = max(free, near * self.free_at_limit)
+            used = c.angle_between(self.forward, self.reference) / self.limit if self.limit > 0.0 else 1.0
+            free = self.free = max(free, min(1.0, used) ** 2 * self.free_at_limit)
             self.free_at_limit = 0.0
         if free > 0.0:
             turn = self._taken(c.part(c.arc(turn_from, turn_to, up), free), 1.0, self.limit)
