@@ -381,7 +381,7 @@ def leave_worlds() -> None:
 def after_load() -> None:
     """Begin anew with what was loaded, brought up to date."""
     STATE.clear()
-    saved.mend_texts()
+    saved.mend_values()
     _note_frames()
     # A piece of a shot is rendered by changing the range.
     STATE.ranges = {s.name: (s.frame_start, s.frame_end) for s in bpy.data.scenes if built.ragdolls(s)}

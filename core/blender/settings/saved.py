@@ -139,15 +139,20 @@ def note_version(owners=None) -> None:
             owner.active_ragdoll.version = CURRENT
 
 
-def mend_texts() -> None:
-    """Take away texts that are none, which cannot be read, and corners of bodies that are none, as a damaged file may
-    hold.
+def mend_values() -> None:
+    """Take away texts that cannot be read, corners of bodies that are none, and numbers and choices that a setting does
+    not have, as a damaged file may hold.
     """
     bones = [bone for obj in bpy.data.objects if obj.pose and obj.library is None for bone in obj.pose.bones]
     for owner in _owners(*bpy.data.collections, *bones):
         for group, name, _said in walk(owner.active_ragdoll):
             try:
-                value = getattr(group, name)
+                value, kind = getattr(group, name), group.bl_rna.properties[name]
+                beyond = (
+                    kind.type in ("INT", "FLOAT") and not kind.is_array and not kind.hard_min <= value <= kind.hard_max
+                )
+                if beyond or (kind.type == "ENUM" and value == ""):
+                    raise ValueError
                 if name == "body_points":
                     np.array(json.loads(value or "[]"), dtype=float).reshape(-1, 3)
             except (ValueError, TypeError):
