@@ -281,8 +281,7 @@ def _simulate_and_write(options, given: dict) -> None:
             said = share
             print(f"openjd_progress: {5 * share}", flush=True)
     for obj in () if options.cache else characters[1:]:
-        for _frame in bake.bake_frames(obj, scene, choice=choice):
-            pass
+        list(bake.bake_frames(obj, scene, choice=choice))
     figures = {obj.name: recorder.figures(obj) for obj in characters}
     reports.save(options.output)
     result = {"given": given, "output_sha256": reports.sha256_of(options.output), "characters": figures}

@@ -18,7 +18,7 @@ class State:
     building: bool = False  # operators write settings: update callbacks must not take them for edits
     interrupted: bool = False  # Ctrl-C came while a handler ran, from which Blender does not let it out
     cameras: dict = field(default_factory=dict)  # of scenes whose render is being stopped; see `simulate.begin_render`
-    ranges: dict = field(default_factory=dict)  # first and last frame of scenes with ragdolls as they were loaded
+    ranges: dict = field(default_factory=dict)  # first and last frame of scenes with characters as they were loaded
     rendering: bool = False  # between render_init and render_complete or render_cancel
 
     # Scenes and their rigid body worlds:

@@ -34,9 +34,7 @@ def character(name):
         return rig([f"bone.{i}" for i in range(12)], EULER_ORDERS, connected=(3, 5))
     if name == "axis angle":
         return rig([f"bone.{i}" for i in range(8)], ("AXIS_ANGLE",))
-    if name == "odd names":
-        return rig(ODD_NAMES, ("QUATERNION", "XYZ", "AXIS_ANGLE"))
-    return rigs.load(name).obj
+    return rig(ODD_NAMES, ("QUATERNION", "XYZ", "AXIS_ANGLE")) if name == "odd names" else rigs.load(name).obj
 
 
 def matrices(poses):

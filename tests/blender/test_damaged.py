@@ -153,8 +153,7 @@ def test_texts_of_a_bone(scene, text, tmp_path):
 
 @pytest.mark.blender_version
 def test_numbers_and_choices_that_a_setting_does_not_have(scene, tmp_path):
-    obj = rigs.ragdoll(scene, LAST)
-    own = obj.active_ragdoll
+    own = rigs.ragdoll(scene, LAST).active_ragdoll
     for group, name, value in ((own, "mass_model", 77), (own, "density", NAN), (own.recovery, "get_up_pace", -1e30)):
         getattr(group, "bl_system_properties_get", lambda group=group, **_more: group)(do_create=True)[name] = value
     own = rigs.reopened(tmp_path / "damaged.blend")[1].active_ragdoll

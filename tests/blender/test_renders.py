@@ -43,7 +43,11 @@ def test_a_piece_that_is_baked_is_that_of_the_whole_shot(call, shot, tmp_path):
             assert values[frame] == whole[curve][frame], (curve, frame)
 
 
-def test_a_piece_that_is_rendered_and_every_third_frame_are_those_of_the_whole_shot(shot):
+@pytest.mark.parametrize("physics", (True, False))
+def test_a_piece_that_is_rendered_and_every_third_frame_are_those_of_the_whole_shot(shot, physics):
+    if not physics:
+        _lagging_look(rigs.empty_file(), LAST)
+        bpy.ops.wm.save_as_mainfile(filepath=str(shot))
     scene, obj = _open(shot)
     whole = renders.poses(scene, obj, range(FIRST, LAST + 1))
     for first, last, step in ((*PIECE, 1), (FIRST, LAST, 3)):
@@ -80,8 +84,7 @@ def _as_a_strip(scene):
 def _in_the_compositor(scene):
     main = bpy.data.scenes.new("Comp")
     if hasattr(main, "compositing_node_group"):
-        main.compositing_node_group = bpy.data.node_groups.new("Comp", "CompositorNodeTree")
-        tree = main.compositing_node_group
+        main.compositing_node_group = tree = bpy.data.node_groups.new("Comp", "CompositorNodeTree")
     else:
         main.use_nodes = True
         tree = main.node_tree
@@ -170,13 +173,19 @@ def _layered(scene):
     return obj
 
 
-def _physics_and_look(scene):
-    """At a target that flies from one side to the other, after which the look lags; with a keyed physics blend."""
-    obj = rigs.swinging_human(scene, FIRST, END)
+def _lagging_look(scene, last):
+    """At a target that flies from one side to the other, after which the look lags."""
+    obj = rigs.swinging_human(scene, FIRST, last)
     target = rigs.empty(scene)
-    rigs.key(target, "location", {FIRST: (-2.0, -1.0, 1.6), END: (2.0, -1.0, 1.9)})
+    rigs.key(target, "location", {FIRST: (-2.0, -1.0, 1.6), last: (2.0, -1.0, 1.9)})
     stack_edits.set_up_look_at(obj, scene, target)
     obj.active_ragdoll.look_at[0].blend_speed = 8.0
+    return obj
+
+
+def _physics_and_look(scene):
+    """The same with a keyed physics blend."""
+    obj = _lagging_look(scene, END)
     rigs.set_weights(obj, 0.2)
     assert bpy.ops.active_ragdoll.build() == {"FINISHED"}
     rigs.key(obj, "active_ragdoll.physics_blend", {FIRST: 1.0, END: 0.6})
@@ -230,5 +239,6 @@ def test_sub_frames_lie_between_the_frames(fresh_scene, tmp_path, make):
     after = rigs.angles(_local(obj, seen[END + BLUR]), _local(obj, sharp[END])).max()
     fresh_scene.frame_start = END
     part = _rendered(fresh_scene, obj, "CYCLES")
+    assert np.array_equal(part[END], sharp[END]), "a part of what was simulated is as in the whole"
     before = rigs.angles(_local(obj, part[END - BLUR]), _local(obj, part[END])).max()
     assert max(before, after) <= fastest, "nothing jumps before the first frame of a part and after the last one"

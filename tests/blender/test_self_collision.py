@@ -106,8 +106,7 @@ def test_nothing_is_touched_before_the_first_frame(fresh_scene):
             obj = rigs.human(scene)
             for side, sign in (("L", 1), ("R", -1)):
                 bone = obj.pose.bones[f"arm.{side}"]
-                axis = np.array(bone.bone.matrix_local)[1, :3]  # the world's Y in the bone's frame
-                turned = Quaternion(axis.tolist(), sign * 1.35)
+                turned = Quaternion(bone.bone.matrix_local[1][:3], sign * 1.35)  # about the world's Y
                 rigs.key(bone, "rotation_quaternion", {-3: turned, 41: turned})
             scene.frame_set(1)
             tip = rigs.pose(obj)[obj.data.bones.find("finger.L"), :3, 3]

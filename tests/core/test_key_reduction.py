@@ -13,8 +13,7 @@ def test_every_sample_is_within_the_tolerance(seed, count, tolerance, walk):
     rng = np.random.default_rng(seed)
     frames = np.cumsum(rng.uniform(0.1, 3.0, count)) - 20.0
     values = rng.normal(size=(count, *rng.integers(1, 5, 2)))
-    if walk:
-        values = np.cumsum(values * 0.05, axis=0)
+    values = np.cumsum(values * 0.05, axis=0) if walk else values
     keep = keys_to_keep(frames, values, tolerance)
     assert keep.shape == values.shape[:2] and keep[0].all() and keep[-1].all()
     for group in range(keep.shape[1]):

@@ -81,9 +81,7 @@ def _text(rng, name: str, session) -> str:
         return rng.choice(obj.data.bones.keys())
     if name == "target":
         return rng.choice(["", *(thing.name for thing in session.things())])
-    if name == "action":
-        return rng.choice(["", *bpy.data.actions.keys()])
-    return rng.choice(WORDS)
+    return rng.choice(["", *bpy.data.actions.keys()] if name == "action" else WORDS)
 
 
 def _number(rng, prop) -> float:

@@ -20,6 +20,20 @@ def shot_range(scene) -> tuple[int, int]:
     return of.frame_start, of.frame_end
 
 
+def first_frame(scene) -> int:
+    """The first frame of the shot that is shown: a baked cache of ours keeps it when the scene shows a part of it."""
+    if scene.active_ragdoll.cache_is_ours and scene.rigidbody_world is not None:
+        return scene.rigidbody_world.point_cache.frame_start + WARM_UP
+    return (whole_shot(scene, shot_range(scene)) if STATE.rendering else shot_range(scene))[0]
+
+
+def whole_shot(scene, wanted: tuple[int, int]) -> tuple[int, int]:
+    """The frames to step for a render of some: a farm's pieces of a shot all begin at the shot's own start."""
+    start, end = STATE.ranges.get(scene.name, wanted)
+    is_piece = bpy.app.background and start <= wanted[0] <= wanted[1] <= end
+    return (start, max(wanted[1], start + 1)) if is_piece else wanted
+
+
 def seconds_per_frame(scene) -> float:
     """Of the simulation: where it runs slower, a frame is shorter in it [s]."""
     world = scene.rigidbody_world
@@ -142,8 +156,7 @@ def cache_covers_shot(scene) -> bool:
     world = scene.rigidbody_world
     if world is None or not world.point_cache.is_baked or not scene.active_ragdoll.cache_is_ours:
         return False
-    first, last = shot_range(scene)
-    return (world.point_cache.frame_start, world.point_cache.frame_end) == (first - WARM_UP, last)
+    return (first_frame(scene), world.point_cache.frame_end) == shot_range(scene)
 
 
 def last_good(scene) -> int:

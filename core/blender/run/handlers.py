@@ -384,7 +384,7 @@ def after_load() -> None:
     saved.mend_values()
     _note_frames()
     # A piece of a shot is rendered by changing the range.
-    STATE.ranges = {s.name: (s.frame_start, s.frame_end) for s in bpy.data.scenes if built.ragdolls(s)}
+    STATE.ranges = {s.name: (s.frame_start, s.frame_end) for s in bpy.data.scenes if s.active_ragdoll.has_characters}
     saved.restore_overrides()
     saved.bring_up()
     reconcile.mend()

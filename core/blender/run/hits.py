@@ -258,8 +258,7 @@ def _step_character(run, own: CharacterHits, scene, struck) -> np.ndarray:
             continue
         if push.warning:
             STATE.warn(own.character.name, push.warning)
-        impulse = middle.get((push.hit.title, push.row), push.impulse)
-        sums[id(hitter)] = sums.get(id(hitter), 0.0) + impulse
+        sums[id(hitter)] = sums.get(id(hitter), 0.0) + middle.get((push.hit.title, push.row), push.impulse)
         sizes[push.row] += (size := float(np.linalg.norm(push.impulse)))
         if size > 0.0 and getattr(push.hit, "hold", False):
             own.wounds.setdefault(push.hit.title, _wound(run, own, push, push.impulse / size))

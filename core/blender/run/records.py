@@ -213,7 +213,7 @@ def kept_of(obj) -> dict[int, dict]:
 def _kept(obj, scene, frame: int, measured) -> dict:
     """What `measured` gives of a run that stands one frame before; on a jump to the frame what it gave back then."""
     kept = kept_of(obj)
-    if frame <= world.shot_range(scene)[0]:
+    if frame <= world.first_frame(scene):
         return {}
     run = STATE.runs.get(scene.name)
     characters = run.characters if run is not None and run.frame == frame - 1 else ()

@@ -81,7 +81,7 @@ def show_cached(scene) -> None:
     Physics armatures are not physics objects, so their originals may be written. A final render sees that, too.
     """
     # The cache's own start: of a part of the shot that is rendered alone, the blur of the first frame lies before it.
-    first, last = scene.rigidbody_world.point_cache.frame_start + world.WARM_UP, world.last_good(scene)
+    first, last = world.first_frame(scene), world.last_good(scene)
     frame = math.floor(scene.frame_current_final)  # also where time is remapped
     share = scene.frame_current_final - frame
     # Blender shows the last frame's bodies in the sub-frames after it, too.

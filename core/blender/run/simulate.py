@@ -180,11 +180,10 @@ def _simulate_for_render(scene) -> None:
     own = scene.active_ragdoll
     kept = own.use_range, own.frame_start, own.frame_end
     if not own.use_range:
-        use_range(scene, *_whole(scene, (scene.frame_start, scene.frame_end)))
+        use_range(scene, *world.whole_shot(scene, (scene.frame_start, scene.frame_end)))
     try:
         if not _is_cached(scene):
-            for _frame in frames(scene):
-                pass
+            list(frames(scene))
     finally:
         own.use_range, own.frame_start, own.frame_end = kept
 
@@ -196,10 +195,3 @@ def _is_cached(scene) -> bool:
         return cache.is_baked
     first, last = world.shot_range(scene)
     return cache.frame_start <= first - world.WARM_UP and last <= world.last_good(scene)
-
-
-def _whole(scene, wanted: tuple[int, int]) -> tuple[int, int]:
-    """The frames to simulate for a render of some: a farm's pieces of a shot all begin at the shot's own start."""
-    start, end = STATE.ranges.get(scene.name, wanted)
-    is_piece = bpy.app.background and start <= wanted[0] <= wanted[1] <= end
-    return (start, max(wanted[1], start + 1)) if is_piece else wanted

@@ -63,10 +63,9 @@ class PoseStack:
         Returns matrices in armature space and basis matrices, both [n, 4, 4] in Blender's order. A pose that is not to
         be recorded leaves no trace but for the states of the frames before it.
         """
-        outdated = [entry.refresh() for entry in self.entries]
-        if any(outdated):
+        if sum(entry.refresh() for entry in self.entries):  # all of them, not only up to the first that tells
             self.states.clear()
-        first, _last = world.shot_range(scene)
+        first = world.first_frame(scene)
         if frame > first and frame - 1 not in self.states:
             self._catch_up(scene, frame, first)
         matrices, basis, states = self._posed(scene, frame, first, record and self._last == frame - 1, record)
@@ -78,7 +77,7 @@ class PoseStack:
     def animated(self, scene, frame: int) -> np.ndarray:
         """Matrices in armature space [n, 4, 4] that come to recovery at a frame at which the hidden scene stands."""
         entries = list(takewhile(lambda entry: not entry.plays_elsewhere, self.entries))
-        return self._posed(scene, frame, world.shot_range(scene)[0], record=False, entries=entries)[0]
+        return self._posed(scene, frame, world.first_frame(scene), record=False, entries=entries)[0]
 
     def _catch_up(self, scene, frame: int, first: int) -> None:
         """Step through the frames before one that was jumped to."""

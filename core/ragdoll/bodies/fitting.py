@@ -275,8 +275,7 @@ def fit_hull(local: np.ndarray, weights: np.ndarray, share: float, smallest: flo
     order = np.argsort(-along, axis=0, kind="stable")
     above = np.empty_like(along)
     np.put_along_axis(above, order, np.cumsum(weights[order], axis=0), axis=0)
-    outer = above.min(axis=1)  # the weight beyond the point in its most outward direction
-    ranked = np.argsort(-outer, kind="stable")
+    ranked = np.argsort(-above.min(axis=1), kind="stable")  # by the weight beyond it in its most outward direction
     kept = ranked[: int(np.argmax(np.cumsum(weights[ranked]) >= share - 1e-9)) + 1]
     rest = local[kept]
     corners = np.unique(np.argmax(along[kept], axis=0))
