@@ -50,8 +50,7 @@ def smooth_rotations(frame_count, count, seed=1):
     """Rotations of several turns with up to about 0.3 rad a frame, shape [f, count, 4], of random sign."""
     rng = np.random.default_rng(seed)
     steps = rng.normal(size=(frame_count, count, 3))
-    kernel = np.hanning(13) / np.hanning(13).sum()
-    speed = np.apply_along_axis(np.convolve, 0, steps, kernel, mode="same")
+    speed = np.apply_along_axis(np.convolve, 0, steps, np.hanning(13) / np.hanning(13).sum(), mode="same")
     speed += rng.normal(size=(1, count, 3)) * 0.05
     speed *= np.minimum(1.0, 0.3 / np.maximum(np.linalg.norm(speed, axis=-1, keepdims=True), 1e-9))
     result = quaternion.identity((frame_count, count))

@@ -1,5 +1,6 @@
 """Bakes to controls of rigs that are not as they should be: what is wrong is named, all comes back."""
 
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import bpy
@@ -49,12 +50,18 @@ def _without_w(obj):
             obj.pose.bones["head"].keyframe_insert("rotation_quaternion", index=index, frame=frame)
 
 
-def _idle_and_twin(bones):
+def _idle_and_twin(obj):
     """A control that moves nothing, and one that moves what the head's control moves."""
+
+    def add(bones):
+        for name in ("idle", "twin"):
+            bone = bones.new(name)
+            bone.head, bone.tail, bone.parent = bones["head"].head, bones["head"].tail, bones["spine"]
+        bones["head"].parent = bones["twin"]
+
+    rigs.edit(obj, add)
     for name in ("idle", "twin"):
-        bone = bones.new(name)
-        bone.head, bone.tail, bone.parent = bones["head"].head, bones["head"].tail, bones["spine"]
-    bones["head"].parent = bones["twin"]
+        rigs.key(obj.pose.bones[name], *TURN)
 
 
 def _switch(obj, *values):
@@ -93,7 +100,7 @@ BAD = {
         "The bone 'head' is gone that 'Copy Transforms' of 'DEF-head' follows",
     ),
     "without w": (_without_w, ""),
-    "idle and twin": (lambda obj: rigs.edit(obj, _idle_and_twin), ""),
+    "idle and twin": (_idle_and_twin, "Controls get no keys where others move the same: 'twin' ('head')"),
     "keyed below": (lambda obj: rigs.key(obj.pose.bones["DEF-head"], *TURN), "have stay as they are: 'DEF-head'"),
     "switched on": (lambda obj: _switch(obj, 0.0, 1.0), "'ik_hand.L' is keyed within the frames: it is held as at"),
     "switched off": (lambda obj: _switch(obj, 1.0, 0.0), "'ik_hand.L' is keyed within the frames: it is held as at"),
@@ -168,12 +175,10 @@ def test_a_refused_bake_leaves_rig_and_animation_as_they_were(fresh_scene, monke
     assert state() == before
 
 
-def test_selected_controls_that_get_no_keys_are_named(fresh_scene):
-    obj = control_rigs.layered(fresh_scene)
-    rigs.edit(obj, _idle_and_twin)
-    rigs.set_range(fresh_scene, 1, LAST)
-    build.build(obj, fresh_scene, np.array([bone.name.startswith("DEF-") for bone in obj.data.bones]))
-    rigs.select(obj, "head", "twin", "idle", "spine")
-    bpy.ops.active_ragdoll.bake(to="CONTROLS", bones="SELECTED")
-    idle, twin = STATE.warnings[obj.name]
-    assert idle.endswith("no keys: 'idle'") and twin.endswith("move the same: 'twin' ('head')")
+def test_controls_without_keys_are_told_from_those_that_move_the_same():
+    moved = {"hips": [1] * 6, "head": [0] * 5 + [1], "tweak": [1, 1] + [0] * 4, "idle": [0] * 6}
+    effects = {name: np.tile(np.reshape(some, (1, 6, 1)), (2, 1, 3)) for name, some in moved.items()}
+    carried = SimpleNamespace(shaped=moved.keys(), bones={}, keyed={"hips": 1, "head": 1}, effects=effects, height=1.0)
+    bake._tell_unkeyed(SimpleNamespace(name="It"), carried, {"tweak", "idle"})
+    idle, twin = STATE.warnings.pop("It")
+    assert idle.endswith("no keys: 'idle'") and twin.endswith("move the same: 'tweak' ('hips')")

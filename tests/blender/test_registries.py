@@ -120,8 +120,7 @@ def test_a_drive_of_ones_own_leads_bodies_and_is_keyed_in_profiles_and_on_the_co
     assert np.array_equal(_distances(obj, fresh_scene), soft)
     rigs.key(obj, "active_ragdoll.elasticity", {1: 62.5, 15: 2000.0})
     assert np.abs(_distances(obj, fresh_scene) - soft).max() > 1e-4
-    schema = profiles.schema()
-    assert "elasticity" in schema.object and "elasticity_scale" in schema.bone
+    assert "elasticity" in (schema := profiles.schema()).object and "elasticity_scale" in schema.bone
     options = command_line._parser().parse_args(["bake", "x.blend", "--drive", "ELASTIC", "--elasticity", "3"])
     assert options.drive == "ELASTIC" and options.elasticity == 3.0
 

@@ -53,8 +53,7 @@ def test_own_bodies_pass_through_each_other_only_without(self_collision):
     obj = rigs.human(scene)
     for side, sign in (("L", -1.0), ("R", 1.0)):
         bone = obj.pose.bones[f"arm.{side}"]
-        axis = np.array(bone.bone.matrix_local)[2, :3]  # the world's Z in the bone's frame
-        turned = np.cos(1.5), *(np.sin(sign * 1.5) * axis)
+        turned = np.cos(1.5), *(np.sin(sign * 1.5) * np.array(bone.bone.matrix_local)[2, :3])  # about the world's Z
         rigs.key(bone, "rotation_quaternion", {-4: (1, 0, 0, 0), 1: (1, 0, 0, 0), LAST: turned})
         bone.active_ragdoll.joint = obj.pose.bones[f"forearm.{side}"].active_ragdoll.joint = "FREE"
     obj.active_ragdoll.self_collision = self_collision

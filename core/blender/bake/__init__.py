@@ -117,18 +117,20 @@ def _carry(obj, recorder, choice: Choice, carried) -> Iterator[int]:
     if carried is None:
         return names, names, properties
     keyed, held = [*carried.keyed], carried.switches | carried.held
+    curves = [c for action, slot, _strip in playing(obj) for c in curves_of(action, slot)]
+    played = {bone for curve in curves for bone in rig_graph.bones_in(curve.data_path)}
     if choice.bones == SELECTED:
         keyed, held = _selected(obj, carried)
+    else:
+        _tell_unkeyed(obj, carried, played)
     yield from recorder.solve(carried, root)
     columns = [[*carried.keyed].index(name) for name in keyed] + ([-1] if root else [])
     recorder.solved = [basis[columns] for basis in recorder.solved]
-    curves = [c for action, slot, _strip in playing(obj) for c in curves_of(action, slot)]
     for curve in (curve for curve in curves if curve.data_path in held.keys() & carried.switches):
         if len({curve.evaluate(frame) for frame in recorder.numbers}) > 1:
             name = curve.data_path.rpartition('["')[2].removesuffix('"]')
             text = f"'{name}' is keyed within the frames: it is held as at frame {recorder.numbers[0]}"
             STATE.warn(obj.name, f"The switch {text}")
-    played = {bone for curve in curves for bone in rig_graph.bones_in(curve.data_path)}
     if below := [name for name in carried.bones if name in played and name not in carried.keyed]:
         STATE.warn(obj.name, f"Keys that bones below the controls have stay as they are: {named(below)}")
     return names, [*keyed, *([root] if root else [])], properties | held
@@ -154,17 +156,17 @@ def _selected(obj, carried) -> tuple[list, dict]:
     return kept, held | {path: value for path, value in carried.switches.items() if path in paths}
 
 
-def _tell_unkeyed(obj, carried, selected: set) -> None:
-    """Name selected controls that get no keys: those that move no body, and those that others stand for."""
-    some = sorted(selected & (carried.shaped or selected) - {*carried.bones, *carried.keyed})
+def _tell_unkeyed(obj, carried, used: set) -> None:
+    """Of bones that are selected or animated, name controls without a body to move, and those that others stand for."""
+    some = sorted(used & (carried.shaped or used) - {*carried.bones, *carried.keyed})
     least = controls.NEAR * controls.TURN * np.array([[[1.0]], [[carried.height]]])
     moved = {name: (np.abs(effect) > least).any(axis=(0, 2)) for name, effect in carried.effects.items()}
     if idle := [name for name in some if not np.any(moved.get(name, False))]:
-        STATE.warn(obj.name, f"Selected controls that move no body get no keys: {named(idle)}")
-    others = [name for name in carried.keyed if name in moved]
-    stands = {n: max(others, key=lambda other: (moved[other] == moved[n]).sum()) for n in some if n not in idle}
-    if told := [f"'{name}' ('{other}')" for name, other in stands.items()]:
-        STATE.warn(obj.name, f"Selected controls get no keys where others move the same: {listed(told)}")
+        STATE.warn(obj.name, f"Controls that move no body get no keys: {named(idle)}")
+    twins, others = [name for name in some if name not in idle], [name for name in carried.keyed if name in moved]
+    own = [max(others, key=lambda n: (moved[n] & moved[twin]).sum() / (moved[n] | moved[twin]).sum()) for twin in twins]
+    if told := [f"'{twin}' ('{other}')" for twin, other in zip(twins, own, strict=True)]:
+        STATE.warn(obj.name, f"Controls get no keys where others move the same: {listed(told)}")
 
 
 def searched(obj, to: str, limbs: str) -> tuple:

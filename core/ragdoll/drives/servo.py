@@ -39,8 +39,7 @@ WITHOUT_LIMIT = 1e4  # torque of a full weight, in units of inertia times the sq
 def frequency(weight):
     """Frequency [rad/s] of the force cap for weights in [0, 1]; strictly monotonic, 0 at 0."""
     weight = np.clip(np.asarray(weight, dtype=float), 0.0, 1.0)
-    slack = REFERENCE_FREQUENCY / FULL_FREQUENCY
-    return REFERENCE_FREQUENCY * weight / (1.0 - weight + slack)
+    return REFERENCE_FREQUENCY * weight / (1.0 - weight + REFERENCE_FREQUENCY / FULL_FREQUENCY)
 
 
 def rate(weight):
