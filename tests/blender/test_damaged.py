@@ -209,6 +209,7 @@ def test_what_points_elsewhere(scene, name, tmp_path, capfd):
 BYTES = {
     "no text": (b"Plain layer", b"Plain \x85\xd3yer"),
     "no names, not even the version's": (b"version" + bytes(20), b"vers\xcfon" + bytes(20)),
+    "no scene of its stack": (b"motion_scene", b"motion_scenf"),
     "a name without its value": (b"restitution", b"rest\x8atution"),
 }
 

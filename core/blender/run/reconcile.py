@@ -100,6 +100,8 @@ def _mend_character(obj) -> None:
     physics, target = settings.physics_armature, settings.target_armature
     if not (settings.is_ragdoll or target is not None):
         return
+    if target is not None and settings.motion_scene is None:  # in a damaged file
+        settings.motion_scene = next((s for s in bpy.data.scenes if built.holds(s, settings.motion_collection)), None)
     for owner, name, meant in (
         (obj, source.CONSTRAINT_NAME, physics),
         (obj, source.FOLLOWER_NAME, physics),

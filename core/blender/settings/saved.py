@@ -148,10 +148,8 @@ def mend_values() -> None:
         for group, name, _said in walk(owner.active_ragdoll):
             try:
                 value, kind = getattr(group, name), group.bl_rna.properties[name]
-                beyond = (
-                    kind.type in ("INT", "FLOAT") and not kind.is_array and not kind.hard_min <= value <= kind.hard_max
-                )
-                if beyond or (kind.type == "ENUM" and value == ""):
+                number = kind.type in ("INT", "FLOAT") and not kind.is_array
+                if (number and not kind.hard_min <= value <= kind.hard_max) or (kind.type == "ENUM" and value == ""):
                     raise ValueError
                 if name == "body_points":
                     np.array(json.loads(value or "[]"), dtype=float).reshape(-1, 3)
