@@ -203,7 +203,7 @@ def _object(obj) -> tuple:
         obj.type,
         obj.data and (obj.data.name, len(obj.data.vertices) if obj.type == "MESH" else 0),
         [tuple(row) for row in obj.matrix_basis],
-        obj.parent and obj.parent.name,
+        obj.parent.name if obj.parent and obj.parent.users_scene else None,  # what is in no scene is not saved
         [(m.name, m.type) for m in obj.modifiers],
         constraints,
         body
