@@ -175,7 +175,7 @@ class Course:
         hung, poles, turns = own.hung(posture, self._aside_of(flexion, i, u), own.firsts(posture))
         begun = np.where(i == 0, smooth_step(4.0 * u), 1.0)  # the pose that he lies in is as it is
         if own.four:  # legs that are drawn ahead below the trunk raise it
-            low = begun * (self._lacking(hung, least, moves, reach) * loose).max(axis=1)
+            low = begun * (self._lacking(hung - lift[:, :1, None] * Z, least, moves, reach) * loose).max(axis=1)
             rise = _RAISES * mean_around(low[:, None], reach)
             posture, hung = replace(posture, hip=hip + rise * Z), hung + rise[:, None] * Z
         hung += share[..., None] * (ends - hung)
@@ -191,8 +191,6 @@ class Course:
     def _aside_of(self, flexion, i, u) -> np.ndarray:
         """Flexion with the way of arms that were overhead led out to the side."""
         share = (np.sin(np.pi * u) ** 2 * (i == 0))[:, None] * self._aside
-        if not share.any():
-            return flexion
         flexion = flexion.copy()
         upper = flexion[..., 0, :]
         way = q.rotate(upper, self.own.ways[:, 0])

@@ -21,6 +21,7 @@ from ..biped import LEGS, SIGNS, Biped, Posture, X, Y, Z, dot, unit
 _EDGE = 3  # cells: so near to a step down limbs are not kept over the step
 _SWIVEL = 10.0  # [deg] from one trial of where a knee points to the next
 _TORN = np.radians(45.0)  # beyond its range a joint is on the way: drives that pull there against its limits tear it
+_ROLLED = 40.0  # [deg] farther a quadruped lies on its side, or on its back
 _KEPT = 0.1  # of an angle that a knee is turned by: what it costs, against as much beyond a range
 
 
@@ -333,10 +334,10 @@ class Author:
         keys.append(self.key("rise", 0.6, (foot - 0.13 * leg, 0, z), (28, 46, 22), legs, arms))
         return keys
 
-    def four(self, lies_on_back: bool) -> list:
+    def four(self, roll: float) -> list:
         """A quadruped's, from lying to standing over paws that stay: to the chest, the front up, then the rear.
 
-        From its back it first rolls to its left side.
+        Rolled [deg] over farther it draws in its legs on its side first: below it they would raise it on the way.
         """
         own, room, size = self.own, self.room, np.linalg.norm(self.own.tips, axis=1)[:, None]
         first, paw = (own.joints[own.limbs[:, 0]] - own.hip0, own.joints[own.limbs[:, 2]] - own.hip0 + own.tips)
@@ -371,9 +372,9 @@ class Author:
         for name, seconds, hip, pitch, feet in (front, ("rear", 0.8, (x, 0.0, 0.85 * high), -4.0, unit(own.tips))):
             legs = unit(ends - own.firsts(key(name, seconds, hip, pitch, ends, ahead).posture))
             keys.append(key(name, seconds, hip, pitch, ends, np.where(hind, feet, legs)))
-        if lies_on_back:
-            side = replace(keys[0].posture, ends=ends * (1.0, 0.3, 1.0))
-            keys.insert(0, Key("side", 1.0, side.moved(turned(roll=-90.0), (0.0, 0.0, room.back))))
+        if abs(roll) > _ROLLED:
+            turn = turned(roll=np.clip(roll, -90.0, 90.0))
+            keys.insert(0, Key("side", 1.0, keys[0].posture.moved(turn, room.back * Z - q.rotate(turn, low * Z))))
         return keys
 
     def kneel(self, hip, foot, rear) -> list:

@@ -107,7 +107,8 @@ def plan(own: Biped, surface, lying, floor, animated, world, *, fps, gravity, ma
     tempo = float(np.sqrt(own.height / HEIGHT * GRAVITY / (abs(gravity) or GRAVITY)))
     author = Author(own, room)
     if own.four:
-        strategy, written = CHEST, author.four(upright < -_STEEP)
+        left = q.rotate(lain.trunk[1], Y)[2]
+        strategy, written = CHEST, author.four(np.degrees(np.arctan2(-left if right else left, upright)))
     else:
         written = author.prone() if strategy == PRONE else author.supine(sitting)
     if manner.pace > 1.2:
