@@ -104,8 +104,7 @@ def test_bodies_with_merged_feet(kind):
     rows = [int(np.flatnonzero(plan.bones == bone)[0]) for bone in (2, 5)]
     assert [made[row].kind for row in rows] == [COMPOUND if kind == "AUTO" else kind] * 2
     assert not (overlap.depths(plan.shapes, *plan.strangers()) > 0.0).any()
-    own = np.concatenate([legs()[2], legs()[3]])
-    assert made[rows[0]].distance(own).max() < 1e-6
+    assert made[rows[0]].distance(np.concatenate([legs()[2], legs()[3]])).max() < 1e-6
     image = made[rows[0]].mirrored(plan.normal, plan.offset)
     tried = np.random.default_rng(0).normal(size=(50, 3))
     assert made[rows[1]].distance(tried) == pytest.approx(image.distance(tried), abs=1e-9)

@@ -98,7 +98,7 @@ def bake_frames(obj, scene, first: int | None = None, last: int | None = None, c
             written, keyed, properties = yield from _carry(obj, recorder, choice, None)
         _write(obj, recorder, written, keyed, choice, carried, properties)
         if carried is not None and choice.bones != SELECTED and not choice.loop:  # else it is not to move as recorded
-            _note_beyond(recorder)
+            _note_beyond(recorder, {*carried.bones, *carried.keyed})
     finally:
         if carried is not None:
             carried.remove()
@@ -524,12 +524,12 @@ def notes_on(carried: dict) -> list[str]:
     return notes
 
 
-def _note_beyond(recorder: Recorder) -> None:
-    """Note with the first bone which other one that bodies carry, as a finger, is missed most in some frames [mm]."""
+def _note_beyond(recorder: Recorder, known: set) -> None:
+    """Note with the first bone which deforming one beside the known is missed most in some frames [mm]: a finger."""
     obj, record = recorder.obj, json.loads(recorder.obj.active_ragdoll.bake_record)
-    led, deforming = {*record["controls"]}, {bone.name for bone in obj.data.bones if bone.use_deform}
-    carried = led.union(source.followers(obj), *({b.name for b in obj.data.bones[n].children_recursive} for n in led))
-    if names := sorted(carried & deforming - led):
+    others = (c for bone in obj.pose.bones for c in bone.constraints if not source.is_own(c))
+    known = known.union(*map(rig_graph.targets, others))  # controls show the animation, not what bodies do
+    if names := [bone.name for bone in obj.data.bones if bone.use_deform and bone.name not in known]:
         some = np.linspace(0, len(recorder.numbers) - 1, SAMPLES).astype(int)
         recorded = {recorder.numbers[at]: recorder.worlds[at] @ recorder.poses[at] for at in some}
         off = 1e3 * _missed(obj, recorder.scene, recorded, names)
