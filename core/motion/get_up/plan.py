@@ -116,15 +116,16 @@ def plan(own: Biped, surface, lying, floor, animated, world, *, fps, gravity, ma
         written.insert(at + 1, Key("rest", HOLD, written[at].posture))
     rhythm = manner.pace * (1.0 + (0.13 if manner.seed else 0.0) * rng.uniform(-1.0, 1.0, len(written) + 2))
     written = [_mirrored(key) if right else key for key in written]
-    stands = animated(tempo * float(rhythm @ [*(key.seconds for key in written), 0.65, 0.55]))
+    takes = tempo * float(rhythm @ [*(key.seconds for key in written), 0.65, 0.55])
+    standing = _standing(own, surface, animated(takes))
     ahead = trunk.forward if own.four else heading(trunk)
-    written, place = _chosen(own, surface, room, written, lain.hip, ahead, floor, stands, manner.held, right)
-    written = _by_hand(written, manner.moved, q.conjugate(place[3]), tempo * rhythm)
-    place = (_mirrored(written[-1]) if right else written[-1]).posture, *place[1:]
-    risen, origin, local, turn, _right = place
+    written, *place = _chosen(own, surface, room, written, lain.hip, ahead, floor, standing, manner.held, right)
+    origin, local, turn = place
+    written = _by_hand(written, manner.moved, q.conjugate(turn), tempo * rhythm)
 
-    def course(stands, times=None):
-        stance, shift, way = _stance(own, surface, room, stands, *place)
+    def course(standing, times=None):
+        stance, shift, way = _stance(own, room, standing, written[-1].posture.ends[int(right)], *place)
+        risen, stance = (p.mirrored() if right else p for p in (written[-1].posture, stance))
         last = [author.stand(risen, stance), Key("step", 0.55, stance)]
         last = [_mirrored(key) for key in last] if right else last
         keys = [Key("lie", 0.0, _seen(lain, turn, origin)), *written, *last]
@@ -132,10 +133,10 @@ def plan(own: Biped, surface, lying, floor, animated, world, *, fps, gravity, ma
             times = np.cumsum([0.0, *(tempo * rhythm * [key.seconds for key in keys[1:]])])
         return Course(own, surface, room, local, keys, times, tempo, manner.held, ranges), keys, shift, way
 
-    times = course(stands)[0].stretched(q.multiply(q.conjugate(turn), own.placed(lying)[0])).times
+    times = course(standing)[0].stretched(q.multiply(q.conjugate(turn), own.placed(lying)[0])).times
     frames = int(np.ceil(max(times[-1], SHORTEST * tempo) * fps - 1e-6))
     times = times * (frames / fps / times[-1])
-    found, keys, shift, way = course(animated(frames / fps), times)
+    found, keys, shift, way = course(_standing(own, surface, animated(frames / fps)), times)
     seconds = np.arange(frames + 1) / fps
     share = smooth_step((seconds - times[-2]) / (times[-1] - times[-2]))
     gently = 0.18 if local.relief is not None or any(local.slope) else 0.12  # [s]
@@ -227,47 +228,45 @@ def _starts_right(lain: Posture, strategy: str, manner: Manner, rng) -> bool:
     return by_chance if manner.seed else False
 
 
-def _stance(own: Biped, surface: Surface, room, matrices, risen, origin, floor: Floor, turn, right: bool) -> tuple:
-    """The animation's posture where it goes on, and its way there: shift [3], turn [4].
-
-    It is seen from the plan's place, mirrored for who starts with the right foot.
-    """
+def _standing(own: Biped, surface: Surface, matrices) -> tuple:
+    """The animation's posture where it goes on, the turn [4] from its heading, and how high what it stands on is."""
     deltas, places = own.placed(matrices)
     posture = own.extract(deltas, places)
     trunk = _trunk_of(posture)
     if trunk.along[2] < _STEEP or posture.hip[2] - posture.ends[:2, 2].min() < 0.55 * own.leg:
         raise RagdollError("its animation does not stand when it would have got up")
-    way = q.multiply(turn, q.conjugate(_turn_to(heading(trunk))))
-    foot = risen.ends[0] * (1.0, -1.0 if right else 1.0, 1.0)
+    high = own.height - surface.depths(own, deltas, places, Floor(own.height))[1:3].max()
+    return posture, q.conjugate(_turn_to(heading(trunk))), high
+
+
+def _stance(own: Biped, room, standing: tuple, foot, origin, floor: Floor, turn) -> tuple:
+    """A posture as `_standing` has it, seen from where one gets up, and its way there: shift [3], turn [4]."""
+    posture, back, high = standing
+    way = q.multiply(turn, back)
     wanted = q.rotate(turn, np.array([foot[0], foot[1] - np.sign(foot[1]) * room.apart * 1.1, 0.0])) + origin
     shift = wanted - q.rotate(way, posture.ends[:2].mean(axis=0))
     shift[2] = 0.0  # on a floor as high as the animation's own it keeps its own heights
-    there = _seen(posture.moved(way, shift), turn, origin).ends[:2]
-    high = own.height - surface.depths(own, deltas, places, Floor(own.height))[1:3].max()  # what it stands on
-    rise = origin[2] + (floor.plane(there) + _step(own, floor, there)).max() - high
+    seen = _seen(posture.moved(way, shift), turn, origin)
+    rise = origin[2] + (floor.plane(seen.ends[:2]) + _step(own, floor, seen.ends[:2])).max() - high
     if any(floor.slope) or abs(rise) > (STEP if floor.relief is None else _UNEVEN) * own.height:
         shift[2] = rise
-    seen = _seen(posture.moved(way, shift), turn, origin)
-    return seen.mirrored() if right else seen, shift, way
+        seen = _seen(posture.moved(way, shift), turn, origin)
+    return seen, shift, way
 
 
-def _chosen(own, surface, room, written: list, hip, ahead, floor: Floor, stands, held, right: bool) -> tuple:
-    """The keys, laid where one gets up best from a hip's place, and what `_stance` wants to know of that.
-
-    stands: matrices of the animation that it goes on with.
-    """
+def _chosen(own, surface, room, written: list, hip, ahead, floor: Floor, standing, held, right: bool) -> tuple:
+    """The keys, laid where one gets up best from a hip's place, and that place: origin, floor and turn."""
     best, low = (np.inf,), np.maximum(_LOW * own.height, np.array([room.tuck] * 2 + [room.palm] * 2) * 1.1)
     for cost, turn, origin in _spots(own, hip, ahead, floor):
         if cost >= best[0]:
             break
         local = floor.seen_from(turn, origin)
         laid = [_laid(own, key, local, list(held), low) for key in written]
-        place = (_mirrored(laid[-1]) if right else laid[-1]).posture, origin, local, turn, right
         if floor.relief is not None:
-            stance = _stance(own, surface, room, stands, *place)[0]
-            cost += _trouble(own, surface, written, laid, stance.mirrored() if right else stance, local, low)
+            stance = _stance(own, room, standing, laid[-1].posture.ends[int(right)], origin, local, turn)[0]
+            cost += _trouble(own, surface, written, laid, stance, local, low)
         if cost < best[0]:
-            best = cost, laid, place
+            best = cost, laid, origin, local, turn
     if best[0] >= _NO_ROOM:
         raise NoRoom(f"there is no room to stand up, with {floor.relief.roofs.min():.2f} m over the floor")
     return best[1:]
