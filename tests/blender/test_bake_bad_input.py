@@ -50,18 +50,18 @@ def _without_w(obj):
             obj.pose.bones["head"].keyframe_insert("rotation_quaternion", index=index, frame=frame)
 
 
-def _idle_and_twin(obj):
-    """A control that moves nothing, and one that moves what the head's control moves."""
+def _unkeyed(obj):
+    """Controls that move nothing, and what the head's control moves; a bone that is keyed, but not to move."""
 
     def add(bones):
-        for name in ("idle", "twin"):
+        for name in ("idle", "twin", "space"):
             bone = bones.new(name)
             bone.head, bone.tail, bone.parent = bones["head"].head, bones["head"].tail, bones["spine"]
         bones["head"].parent = bones["twin"]
 
     rigs.edit(obj, add)
-    for name in ("idle", "twin"):
-        rigs.key(obj.pose.bones[name], *TURN)
+    for name, keys in {"idle": TURN, "twin": TURN, "space": ("bbone_easein", {1: 0.5})}.items():
+        rigs.key(obj.pose.bones[name], *keys)
 
 
 def _switch(obj, *values):
@@ -100,7 +100,7 @@ BAD = {
         "The bone 'head' is gone that 'Copy Transforms' of 'DEF-head' follows",
     ),
     "without w": (_without_w, ""),
-    "idle and twin": (_idle_and_twin, "Controls get no keys where others move the same: 'twin' ('head')"),
+    "no keys": (_unkeyed, "'idle'\nActive Ragdoll: Controls get no keys where others move the same: 'twin' ('head')"),
     "keyed below": (lambda obj: rigs.key(obj.pose.bones["DEF-head"], *TURN), "have stay as they are: 'DEF-head'"),
     "switched on": (lambda obj: _switch(obj, 0.0, 1.0), "'ik_hand.L' is keyed within the frames: it is held as at"),
     "switched off": (lambda obj: _switch(obj, 1.0, 0.0), "'ik_hand.L' is keyed within the frames: it is held as at"),

@@ -16,7 +16,7 @@ from ..rig.action_channels import curves_of, played, playing, rotation_property
 from ..runtime import STATE
 from ..stack import pose_stack
 from . import action_keys, actions, controls, travel
-from .recording import NEAR, NEARLY_PARALLEL, Recorder, checked_range, closed, differ, shown_pose
+from .recording import CHANNELS, NEAR, NEARLY_PARALLEL, Recorder, checked_range, closed, differ, shown_pose
 
 BONES = ALL, SIMULATED, SELECTED = "ALL", "SIMULATED", "SELECTED"
 FRAMES = RANGE, ACTIVE = "RANGE", "ACTIVE"
@@ -118,7 +118,8 @@ def _carry(obj, recorder, choice: Choice, carried) -> Iterator[int]:
         return names, names, properties
     keyed, held = [*carried.keyed], carried.switches | carried.held
     curves = [c for action, slot, _strip in playing(obj) for c in curves_of(action, slot)]
-    played = {bone for curve in curves for bone in rig_graph.bones_in(curve.data_path)}
+    moving = (c.data_path for c in curves if c.data_path.rpartition('"].')[2] in CHANNELS)  # not what is a switch
+    played = {bone for path in moving for bone in rig_graph.bones_in(path)}
     if choice.bones == SELECTED:
         keyed, held = _selected(obj, carried)
     else:

@@ -14,7 +14,7 @@ from ..runtime import STATE
 from ..stack import stack_edits
 from . import actions, controls
 
-_CHANNELS = {"location": 3, "rotation_quaternion": 4, "rotation_axis_angle": 4, "rotation_euler": 3, "scale": 3}
+CHANNELS = {"location": 3, "rotation_quaternion": 4, "rotation_axis_angle": 4, "rotation_euler": 3, "scale": 3}
 # Closer to the animation than this physics does not count as acting: what a body at full weight is off by, and an
 # angle that nobody sees [heights of the character, rad].
 NEAR, NEARLY_PARALLEL = 0.5e-3, np.radians(0.3)
@@ -161,11 +161,11 @@ class Recorder:
             for frame in self.numbers:
                 hidden.frame_set(frame)
                 posed = source.evaluated(self.obj)
-                channels = (values_of(posed.pose.bones, name, size)[rows] for name, size in _CHANNELS.items())
+                channels = (values_of(posed.pose.bones, name, size)[rows] for name, size in CHANNELS.items())
                 found.append([*channels, *(np.atleast_1d(posed.path_resolve(path)) for path in paths)])
             hidden.frame_set(self.scene.frame_current)
         values = (np.array(values, dtype=float) for values in zip(*found, strict=True))
-        return dict(zip((*_CHANNELS, *paths), values, strict=True))
+        return dict(zip((*CHANNELS, *paths), values, strict=True))
 
     def basis(self, names: list) -> np.ndarray:
         """Matrices [f, bones, 4, 4] that give the recorded poses when nothing else acts on the bones."""
