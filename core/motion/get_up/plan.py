@@ -116,24 +116,28 @@ def plan(own: Biped, surface, lying, floor, animated, world, *, fps, gravity, ma
         written.insert(at + 1, Key("rest", HOLD, written[at].posture))
     rhythm = manner.pace * (1.0 + (0.13 if manner.seed else 0.0) * rng.uniform(-1.0, 1.0, len(written) + 2))
     written = [_mirrored(key) if right else key for key in written]
-    takes = tempo * float(rhythm @ [*(key.seconds for key in written), 0.65, 0.55])
-    standing = _standing(own, surface, animated(takes))
+    standing = _standing(own, surface, animated(tempo * (rhythm @ [*(key.seconds for key in written), 0.65, 0.55])))
     ahead = trunk.forward if own.four else heading(trunk)
     written, *place = _chosen(own, surface, room, written, lain.hip, ahead, floor, standing, manner.held, right)
     origin, local, turn = place
-    written = _by_hand(written, manner.moved, q.conjugate(turn), tempo * rhythm)
+    written = _by_hand(written, manner.moved, q.conjugate(turn))
 
     def course(standing, times=None):
         stance, shift, way = _stance(own, room, standing, written[-1].posture.ends[int(right)], *place)
         risen, stance = (p.mirrored() if right else p for p in (written[-1].posture, stance))
         last = [author.stand(risen, stance), Key("step", 0.55, stance)]
-        last = [_mirrored(key) for key in last] if right else last
-        keys = [Key("lie", 0.0, _seen(lain, turn, origin)), *written, *last]
+        keys = [Key("lie", 0.0, _seen(lain, turn, origin)), *written, *(map(_mirrored, last) if right else last)]
         if times is None:
             times = np.cumsum([0.0, *(tempo * rhythm * [key.seconds for key in keys[1:]])])
         return Course(own, surface, room, local, keys, times, tempo, manner.held, ranges), keys, shift, way
 
-    times = course(standing)[0].stretched(q.multiply(q.conjugate(turn), own.placed(lying)[0])).times
+    first = q.multiply(q.conjugate(turn), own.placed(lying)[0])
+    times = course(standing)[0].stretched(first).times
+    if any(way.seconds for way in manner.moved):  # later than the bounds ask for, or sooner and stretched by them
+        late = np.array([sum(way.seconds for way in manner.moved if way.key == key) for key in range(1, len(times))])
+        asked = np.append(0.0, np.cumsum(np.maximum(np.diff(times) + late, _LEAST)))
+        steps = np.diff(course(standing, asked)[0].stretched(first).times)
+        times = np.append(0.0, np.cumsum(np.where(late, steps, np.diff(times))))
     frames = int(np.ceil(max(times[-1], SHORTEST * tempo) * fps - 1e-6))
     times = times * (frames / fps / times[-1])
     found, keys, shift, way = course(_standing(own, surface, animated(frames / fps)), times)
@@ -151,16 +155,11 @@ def plan(own: Biped, surface, lying, floor, animated, world, *, fps, gravity, ma
     return Plan(strategy, tuple(key.name for key in keys), times, poses, move, found.planted, tempo)
 
 
-def _by_hand(written: list, moved: tuple, turn, rhythm) -> list:
-    """Keys with what was moved by hand; limbs that stand are moved at all keys where they stand so.
-
-    Args:
-        turn: from the plan frame to the keys' own [4]. rhythm: by how much longer their seconds are [k].
-    """
+def _by_hand(written: list, moved: tuple, turn) -> list:
+    """Keys with what was moved by hand, by a turn [4] from the plan frame; limbs that stand wherever they stand so."""
     found = list(written)
     for own in (own for own in moved if 0 < own.key <= len(written)):
         i, way, limb = own.key - 1, q.rotate(turn, np.array(own.offset, dtype=float)), own.part - 1
-        found[i] = replace(found[i], seconds=max(found[i].seconds + own.seconds / rhythm[i], _LEAST))
         for j, key in enumerate(found):
             at, posture = written[j].posture.ends[limb] - written[i].posture.ends[limb], key.posture
             if limb < 0 and i == j:
