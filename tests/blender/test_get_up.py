@@ -64,7 +64,7 @@ def test_a_character_gets_up_by_a_plan_which_no_layer_disturbs_and_its_bodies_fo
     off = np.linalg.norm(simulated - places, axis=-1) / own.height
     assert off.mean() < 0.02 and off[0].max() < 0.01  # nothing sags before the drives take hold
     pushes = [np.sqrt(np.mean(np.diff(p, n=2, axis=0) ** 2)) for p in (simulated, places)]
-    assert pushes[0] < (1.4 if own.four else 1.3) * pushes[1]  # no joint is led to where physics holds it back
+    assert pushes[0] < 1.3 * pushes[1]  # no joint is led to where physics holds it back
     rows = knock_outs.rows(obj)  # it stands where it lay, as its animation stands, and goes on without a jump
     jumps, wanted = knock_outs.jumps(obj, shown, rows), knock_outs.jumps(obj, targets, rows)
     assert np.linalg.norm(shown[up][rows[0], :2, 3] - shown[done + 6][rows[0], :2, 3]) < 0.8 * own.height

@@ -343,7 +343,7 @@ class Author:
         first, paw = (own.joints[own.limbs[:, 0]] - own.hip0, own.joints[own.limbs[:, 2]] - own.hip0 + own.tips)
         toes = np.linalg.norm(own.joints[own.limbs[:, 3]] - own.hip0 - paw, axis=1, keepdims=True)
         hind = np.arange(4)[:, None] < 2
-        ahead = unit(X - np.where(hind, 0.4, 0.06) * Z)
+        ahead = unit(X - np.where(hind, 0.2, 0.06) * Z)
         level = hind & (toes < 1e-6 * own.height)  # toes that stand, however the foot does
         poles = unit(np.where(hind, X, -X) + 0.6 * Z)
         floor = np.array([room.sole, room.sole, room.palm, room.palm])
@@ -356,8 +356,8 @@ class Author:
             return Key(name, seconds, Posture(np.array(hip), trunk, ends, poles, turns, ties))
 
         # Folded as far as hips and shoulders allow, from bind pose.
-        folded = own.upper[:, None] * q.rotate(np.where(hind, turned(0, -50), turned(0, 25)), own.ways[:, 0])
-        low = max(room.front, 0.38 * high, least - folded[0, 2])
+        folded = own.upper[:, None] * q.rotate(np.where(hind, turned(0, -50), turned(0, 15)), own.ways[:, 0])
+        low = max(room.front, 0.45 * high, least - folded[0, 2])
         pitch = np.degrees(np.arcsin(np.clip((least - folded[2, 2] - first[2, 2] - low) / own.trunk, 0.0, 0.4)))
         chest = key("chest", 1.4, (0.0, 0.0, low), pitch, first, ahead)
         knees = own.firsts(chest.posture) + folded
@@ -365,10 +365,10 @@ class Author:
         ends = knees + np.where(hind, -X, X) * np.sqrt(own.lower**2 - drop**2)[:, None] + ahead * size
         ends[:, 2] = floor
         keys = [replace(chest, posture=replace(chest.posture, ends=ends))]
-        rise = 0.85 * (room.palm - paw[2, 2]) - low + 0.15 * first[2, 2]  # of the shoulders
+        rise = 0.95 * (room.palm - paw[2, 2]) - 1.2 * low + 0.05 * first[2, 2]  # of the shoulders
         pitch = np.degrees(np.arcsin(np.clip(rise / own.trunk, 0.1, 0.7)))
         x = ends[0, 0] - paw[0, 0]
-        front = ("front", 0.9, (0.5 * x, 0.0, low), pitch, ahead)
+        front = ("front", 0.9, (0.25 * x, 0.0, 1.2 * low), pitch, ahead)  # lower, hocks would go beyond their joints
         for name, seconds, hip, pitch, feet in (front, ("rear", 0.8, (x, 0.0, 0.85 * high), -4.0, unit(own.tips))):
             legs = unit(ends - own.firsts(key(name, seconds, hip, pitch, ends, ahead).posture))
             keys.append(key(name, seconds, hip, pitch, ends, np.where(hind, feet, legs)))
