@@ -37,7 +37,8 @@ def main(out: Path) -> None:
     shot.camera(scene, (middle - 1.8, -7.0, 2.3), (middle + 0.5, 0.4, 0.75), lens=29.0)
     found, cost = shot.run(scene, lambda: [person.active_ragdoll.state for person in people])
     fell = [i + 1 for i in range(PEOPLE) if "LIMP" in {states[i] for states in found.values()}]
-    figures = {"ms_a_frame": cost, "fell": fell, "stand_again": sum(state == "ANIMATED" for state in found[LAST])}
+    up = [i for i in fell if found[LAST][i - 1] == "ANIMATED"]
+    figures = {"ms_a_frame": cost, "fell": fell, "stand_again": up}
     shown = [1, *np.linspace(FIRST + 4, FIRST + LATER * PEOPLE + 16, 7).astype(int).tolist()]
     shot.write(scene, out, figures, frames=[*shown, *np.linspace(100, LAST, 4).astype(int).tolist()], columns=3)
 
