@@ -12,7 +12,7 @@ from active_ragdoll.core.blender import bake
 from animated import SAME, animate, animation_settings, curves, matrices, played, random_poses, restore
 from control_rigs import places
 from core.blender.bake import actions
-from core.blender.physics import build
+from core.blender.physics import build, world
 from core.blender.rig import action_channels
 from test_bake_controls import _controlled, _deforming
 
@@ -267,11 +267,11 @@ def test_what_cannot_carry_the_way_is_refused(fresh_scene, carrier, said):
 def test_a_range_becomes_a_seamless_cycle(fresh_scene):
     """Springs that swing in: the first pass begins at the animation, a cycle does not."""
     obj = rigs.swinging_human(fresh_scene, 1, 25)
-    swings = [(*swing[:3], 1.0, swing[4]) for swing in rigs._SWINGS]
     obj.animation_data_clear()
-    rigs.swing(obj, 1, 25, swings)
+    rigs.swing(obj, 1, 25, [(*swing[:3], 1.0, swing[4]) for swing in rigs._SWINGS])
     rigs.set_weights(obj, 0.5)
     build.build(obj, fresh_scene)
+    bpy.ops.active_ragdoll.simulate()
     range_before, held = (fresh_scene.frame_start, fresh_scene.frame_end), curves(obj.animation_data.action, obj)
     bpy.ops.active_ragdoll.bake(loop=True, loop_frames=6)
     assert obj.active_ragdoll.muted and not fresh_scene.active_ragdoll.use_range
@@ -281,7 +281,7 @@ def test_a_range_becomes_a_seamless_cycle(fresh_scene):
     assert np.abs(steps[0] - steps[-1]).max() < 0.3 * steps.max()  # no jerk at the seam
     assert np.abs(poses[0] - np.array(rigs.step(fresh_scene, [26], lambda: rigs.pose(obj))[0])).max() < 1e-5
     bpy.ops.active_ragdoll.revert_bake()
-    assert (fresh_scene.frame_start, fresh_scene.frame_end) == range_before
+    assert (fresh_scene.frame_start, fresh_scene.frame_end) == range_before and world.cache_covers_shot(fresh_scene)
     assert curves(obj.animation_data.action, obj) == held and not obj.animation_data.nla_tracks
     assert np.abs(rigs.step(fresh_scene, [1], lambda: rigs.pose(obj))[0] - poses[0]).max() > 0.01
 

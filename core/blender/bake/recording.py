@@ -42,8 +42,7 @@ def checked_range(obj, scene, first: int | None, last: int | None) -> tuple[int,
             "enable it to bake it"
         )
     shot = world.shot_range(scene)
-    first = shot[0] if first is None else first
-    last = shot[1] if last is None else last
+    first, last = (own if given is None else given for given, own in zip((first, last), shot, strict=True))
     if not (isinstance(first, Integral) and isinstance(last, Integral) and first < last):
         raise RagdollError(f"Frames {first} to {last}: a range has two whole frames or more (or Pose This Frame)")
     if not shot[0] <= first < last <= shot[1]:
@@ -96,7 +95,7 @@ class Recorder:
 
         An action that plays alone goes round with it; what else is animated plays on.
         """
-        own, period = self.scene.active_ragdoll, last - first
+        own, period, cached = self.scene.active_ragdoll, last - first, world.cache_covers_shot(self.scene)
         before = own.use_range, own.frame_start, own.frame_end
         with actions.repeated(self.obj, first, last, PASSES):
             simulate.use_range(self.scene, first, first + PASSES * period)
@@ -113,6 +112,8 @@ class Recorder:
                 simulate.forget(self.scene)
         self.keep(slice(-period - 1, None))
         self.numbers = list(range(first, last + 1))
+        if cached:  # so that it is again after a revert
+            yield from simulate.frames(self.scene)
 
     def _repeats(self, period: int) -> bool:
         """Whether the last two frames are those of a period before: places and speeds are the same."""
