@@ -11,7 +11,7 @@ from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.stack import stack_edits
 from active_ragdoll.core.blender.tools.apply_transform import apply_transform
-from active_ragdoll.core.errors import RagdollError
+from refusals import refuses
 
 pytestmark = pytest.mark.blender_version
 FRAMES = range(1, 11)
@@ -115,6 +115,5 @@ def test_refused_by_name(fresh_scene, word):
     build.build(obj, fresh_scene)
     SPOILED[word](fresh_scene, obj)
     matrix, collection = obj.matrix_basis.copy(), obj.active_ragdoll.collection
-    with pytest.raises(RagdollError, match=word):
-        apply_transform(obj, fresh_scene)
+    refuses(word, apply_transform, obj, fresh_scene)
     assert obj.matrix_basis == matrix and obj.active_ragdoll.collection == collection

@@ -15,8 +15,8 @@ from active_ragdoll.core.blender.rig import action_channels, clips
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 from active_ragdoll.core.blender.stack.entries import state_graph
-from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.motion.clip import interpolate
+from refusals import refuses
 
 pytestmark = pytest.mark.blender_version
 FRAMES = (1, 7, 18)
@@ -109,11 +109,9 @@ def test_a_pose_asset_of_another_file_is_a_layer(rig, data_dir, tmp_path):
 
 def test_a_pose_asset_that_is_not_there_is_named(tmp_path, fresh_scene):
     path = str(tmp_path / "poses.blend")
-    with pytest.raises(RagdollError, match="' of the pose asset 'Sit' cannot be read"):
-        stack_edits.appended_action(path, "Sit")
+    refuses("' of the pose asset 'Sit' cannot be read", stack_edits.appended_action, path, "Sit")
     bpy.data.libraries.write(path, {fresh_scene})
-    with pytest.raises(RagdollError, match="has no action 'Sit'"):
-        stack_edits.appended_action(path, "Sit")
+    refuses("has no action 'Sit'", stack_edits.appended_action, path, "Sit")
     assert not bpy.data.actions and len(bpy.data.scenes) == 1
 
 

@@ -11,7 +11,7 @@ import rigs
 from active_ragdoll.core.blender import bake, look_at_api
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits
-from active_ragdoll.core.errors import RagdollError
+from refusals import refuses
 
 
 @pytest.fixture
@@ -37,8 +37,7 @@ def test_the_weight_functions_store_events_at_frames(human, fresh_scene):
     assert api.get_look_at_weight(human, frame=21) == 1.0
     wrong = ((api.get_look_at_weight, 3, "look-at chain 3"), (api.set_look_at_weight, 1.5, r"1\.5"))
     for call, value, words in (*wrong, (api.enable_look_at, -1.0, "-1")):
-        with pytest.raises(RagdollError, match=words):
-            call(human, value)
+        refuses(words, call, human, value)
 
 
 OPERATORS = bpy.ops.active_ragdoll

@@ -14,7 +14,7 @@ from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import declare
 from active_ragdoll.core.blender.stack import stack_edits
-from active_ragdoll.core.errors import RagdollError
+from refusals import refuses
 from test_not_stepped import snapshot
 
 pytestmark = pytest.mark.blender_version
@@ -248,8 +248,7 @@ def _refused(obj, scene, way):
         rigs.select(obj, "")
         bpy.ops.object.mode_set(mode="OBJECT")
     state = _stored(obj, scene)
-    with pytest.raises(RagdollError, match=words):
-        build.build(obj, scene, choice)
+    refuses(words, build.build, obj, scene, choice)
     assert _stored(obj, scene) == state, way
     _set(before)
 

@@ -10,10 +10,10 @@ from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import at_frame, declare
 from active_ragdoll.core.blender.stack import stack_edits
 from active_ragdoll.core.blender.tools import profiles
-from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.profile import Profile
 from active_ragdoll.operators import command_line
 from holding import empty
+from refusals import refuses
 
 
 def in_a_strip(obj, path: str) -> None:
@@ -197,8 +197,7 @@ def test_options_and_profiles_know_what_a_strip_keys(fresh_scene):
     obj = rigs.swinging_human(fresh_scene, 1, 10)
     command_line._set(obj, "rotation_weight", 0.5)
     in_a_strip(obj, "active_ragdoll.rotation_weight")
-    with pytest.raises(RagdollError, match="rotation weight of 'Human' is keyed or driven"):
-        command_line._set(obj, "rotation_weight", 0.5)
+    refuses("rotation weight of 'Human' is keyed or driven", command_line._set, obj, "rotation_weight", 0.5)
     command_line._set(obj, "translation_weight", 0.5)
     (note,) = profiles.apply(obj, Profile({"rotation_weight": 0.5})).notes
     assert "rotation_weight of 'Human' keyed or driven" in note

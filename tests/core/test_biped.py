@@ -11,10 +11,10 @@ import pytest
 from core import pose as pose_space
 from core import quaternion
 from core.anatomy.roles import HELPER
-from core.errors import RagdollError
 from core.motion.biped import Biped, Posture, unit
 from core.motion.stack import LocalPose, Rig
 from core.skeleton import Skeleton
+from refusals import refuses
 
 BENDS = np.array([(-0.5, 0.9)] * 2 + [(0.4, 1.1)] * 2)  # of the limbs at their hinges [rad]
 
@@ -131,5 +131,4 @@ def test_who_lacks_an_arm_is_told_which_bone_is_missing():
     made, rig = convention_rigs.rig_of("Mixamo"), biped("Mixamo").rig
     anatomy, lost = made.recognise(), made.names.index("mixamorig:LeftForeArm")
     roles = (*anatomy.roles[:lost], HELPER, *anatomy.roles[lost + 1 :])
-    with pytest.raises(RagdollError, match="left forearm"):
-        of_rig(rig, replace(anatomy, roles=roles), made.tails)
+    refuses("left forearm", of_rig, rig, replace(anatomy, roles=roles), made.tails)

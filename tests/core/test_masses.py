@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.anatomy import masses, roles
 from core.anatomy.masses import human_strengths
-from core.errors import RagdollError
+from refusals import refuses
 
 POSITIVE = st.floats(1e-3, 1e3)
 
@@ -103,5 +103,4 @@ def test_unknown_bones_are_as_strong_as_what_they_hang_on():
 
 @pytest.mark.parametrize("values", [(0.0, 1.8), (70.0, np.nan)])
 def test_sizes_that_are_none_are_refused(values):
-    with pytest.raises(RagdollError, match="positive"):
-        human_strengths(MAN.anatomy.roles, MAN.parents, *values)
+    refuses("positive", human_strengths, MAN.anatomy.roles, MAN.parents, *values)

@@ -8,9 +8,9 @@ from motion_rigs import HUMAN, posed, rig
 
 from core import pose as pose_space
 from core import quaternion
-from core.errors import RagdollError
 from core.motion.stack import Inputs
 from core.motion.transform_bone import ADD, BONE, COMPONENT, PARENT, REPLACE, WORLD, TransformBone
+from refusals import refuses
 
 SPACES = (BONE, PARENT, COMPONENT, WORLD)
 
@@ -96,5 +96,4 @@ def test_roots_and_weights():
 def test_refusals_name_the_entry():
     body = rig(HUMAN)
     entry = TransformBone(body, body.index["head"], "Head up", scale=(np.nan, 1, 1), scale_mode=ADD)
-    with pytest.raises(RagdollError, match="Head up: the scale is not a number"):
-        entry.apply(body, body.bind, Inputs())
+    refuses("Head up: the scale is not a number", entry.apply, body, body.bind, Inputs())
