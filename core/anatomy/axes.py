@@ -174,8 +174,7 @@ def limb_directions(anatomy, parents, heads, tails, vertices=None) -> np.ndarray
         ways.append(tails[bone] - heads[bone])
         if parents[bone] >= 0:
             ways.append(heads[bone] - heads[parents[bone]])
-        long = (unit(way) for way in ways if np.linalg.norm(way) > 1e-4 * size)
-        result[bone] = next(long, (0.0, 1.0, 0.0))
+        result[bone] = next((unit(way) for way in ways if np.linalg.norm(way) > 1e-4 * size), (0.0, 1.0, 0.0))
     return result
 
 
@@ -307,8 +306,7 @@ def is_impossible(anatomy, parents, heads, tails) -> bool:
     rows = [i for i, role in enumerate(anatomy.roles) if role in (*_TRUNK, *_ARM, *_LEG)]
     there = {anatomy.roles[i] for i in rows}
     if there & {*_TRUNK} and {*_LEG} <= there:
-        way = limb_directions(anatomy, parents, heads, tails)[rows].mean(axis=0)
-        if np.linalg.norm(way) > ALIKE:
+        if np.linalg.norm(limb_directions(anatomy, parents, heads, tails)[rows].mean(axis=0)) > ALIKE:
             return True
     children = np.bincount([parent for parent in parents if parent >= 0], minlength=len(parents))
     limbs = sum(children[i] == 0 and parent >= 0 and children[parent] == 1 for i, parent in enumerate(parents))

@@ -142,9 +142,7 @@ def _led(parents, read: list, body: np.ndarray, ends) -> dict:
 def _by_twins(names: list, parents, body: np.ndarray, led: dict) -> np.ndarray:
     """Parents [n] in a generated Rigify rig: a "DEF-" bone below "ORG-spine" hangs on "DEF-spine"; what is led too."""
     row = {name: i for i, name in enumerate(names)}
-    result = np.array(parents)
-    for end, last in led.items():
-        result[end] = last
+    result = np.array([led.get(i, parent) for i, parent in enumerate(parents)], dtype=int)
     for i in np.flatnonzero(body):
         above = path_to_root(parents, i)[1:] if names[i].startswith("DEF-") else ()
         for control in takewhile(lambda bone: not body[bone], above):

@@ -212,8 +212,7 @@ def _wanted(run: shot_run.Run, scene, frame: int, record: bool = True) -> np.nda
     """Where the animation has the bodies: rigid matrices [m, 4, 4], world."""
     matrices = _posed(run, scene, frame, record)
     axes = matrices[:, :3, :3]
-    lengths = np.sqrt(np.add.reduce(axes * axes, axis=1, initial=1e-24))
-    axes /= lengths[:, None, :]
+    axes /= np.sqrt(np.add.reduce(axes * axes, axis=1, initial=1e-24))[:, None, :]
     result = matrices @ run.from_posed
     if not math.isfinite(np.add.reduce(result, axis=None)):
         row = int(np.flatnonzero(~np.isfinite(result).all(axis=(1, 2)))[0])

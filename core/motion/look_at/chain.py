@@ -140,8 +140,7 @@ class LookAt:
         aim = Aim(entries)
         eye, sight = aim.sight()
         to_target = c.sub(target, eye)
-        # Inside the first bone's joint there is nothing to turn to: it looks on as it does.
-        if c.length(to_target) <= _AT_EYE * self._size:
+        if c.length(to_target) <= _AT_EYE * self._size:  # inside its joint there is nothing to turn to: it looks on
             to_target = c.mul(self._size, sight)
         side, at_edge = facing(sight, up, to_target, last_side, self.behind_margin)
         if not self._turns:
@@ -275,9 +274,7 @@ def weight_at(seconds: float, events: Iterable[WeightEvent], initial: float = 1.
     for event in sorted(events, key=lambda event: event.seconds):
         if event.seconds > seconds:
             break
-        weight, left = at(event.seconds)
-        if event.duration is None:  # at once
-            weight, left = event.weight, 0.0
+        weight, left = (event.weight, 0.0) if event.duration is None else at(event.seconds)  # without one: at once
         if event.cancel_current_transition or left <= 0.0:
             # Where the weight is already there is nothing to wait for.
             duration = event.duration if weight != event.weight else 0.0

@@ -303,6 +303,4 @@ def angle_to_cone(axis, angle: float, forward, reference, cosine: float) -> floa
     b = c.dot(forward, reference) - fixed
     s = c.dot(c.cross(axis, forward), reference)
     height = sqrt(b * b + s * s)
-    if height < 1e-12:
-        return angle
-    return min(angle, max(atan2(s, b) + c.acos((cosine - fixed) / height), 0.0))
+    return angle if height < 1e-12 else min(angle, max(atan2(s, b) + c.acos((cosine - fixed) / height), 0.0))
