@@ -80,14 +80,17 @@ def _without_scripts(obj):
     return bpy.data.objects["Layered"]
 
 
-def _override(obj):
+def _override(obj, data: bool = False):
     obj = rigs.linked(rigs.KEPT / "library.blend", obj.name).override_create(remap_local_usages=True)
     bpy.context.view_layer.objects.active = obj
+    if data:
+        obj.data.override_create(remap_local_usages=True)
     return obj
 
 
 BAD = {
     "override": (_override, ""),
+    "override of its data": (lambda obj: _override(obj, True), ""),
     "scripts off": (_without_scripts, ""),
     "locked": (_lock("head", "rotation"), "The rotation of 'head' is locked"),
     "locked root": (_lock("hips", "location"), "The controls 'hips' cannot be moved"),

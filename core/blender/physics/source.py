@@ -141,10 +141,10 @@ def copy_of(obj, name: str, own_data: bool = False):
     Drivers on shared data refer to the character, which is then evaluated with the copy.
     """
     copy = obj.copy()
-    if copy.override_library is not None:
-        copy.make_local(clear_liboverride=True)
     if own_data:
         copy.data = obj.data.copy()
+        copy.data.make_local(clear_liboverride=True)  # the bones of an override cannot be edited
+    copy.make_local(clear_liboverride=True)
     copy.name = name
     copy.hide_viewport = False  # what is disabled in viewports is not evaluated
     for group, name, said in declare.walk(copy.active_ragdoll):
