@@ -306,7 +306,8 @@ def is_impossible(anatomy, parents, heads, tails) -> bool:
     rows = [i for i, role in enumerate(anatomy.roles) if role in (*_TRUNK, *_ARM, *_LEG)]
     there = {anatomy.roles[i] for i in rows}
     if there & {*_TRUNK} and {*_LEG} <= there:
-        if np.linalg.norm(limb_directions(anatomy, parents, heads, tails)[rows].mean(axis=0)) > ALIKE:
+        way = limb_directions(anatomy, parents, heads, tails)[rows].mean(axis=0)
+        if np.linalg.norm(way) > ALIKE:
             return True
     children = np.bincount([parent for parent in parents if parent >= 0], minlength=len(parents))
     limbs = sum(children[i] == 0 and parent >= 0 and children[parent] == 1 for i, parent in enumerate(parents))
