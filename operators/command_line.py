@@ -150,13 +150,12 @@ def _bake(options) -> None:
     # Before building, which looks at the animation of the shot.
     choose_range(scene, min(shot[0], first), max(shot[1], last))
     given = {"drive": options.drive, "drive_space": options.space}
+    given |= {"rotation_weight": options.rotation, "translation_weight": options.translation}
     for parameter in drives.parameters():
         value = given[parameter.setting] = getattr(options, parameter.setting)
         if value is not None:
             parameter.check(f"'{obj.name}'", value)
     built = _ragdoll_of(obj, scene, options, given)
-    _set(obj, "rotation_weight", options.rotation)
-    _set(obj, "translation_weight", options.translation)
     choose_range(scene, min(shot[0], first), last)  # a piece of a shot begins where the shot does
     for note in effects.add_given_hits(obj, scene, options.hit):
         print(f"warning: {note}")

@@ -228,6 +228,8 @@ _own = menu(lambda _self: profiles.presets()[len(profiles.PRESETS) :])
 class OnOwnPreset(PresetDialog):
     """Acts on a self-made preset; needs no armature."""
 
+    preset: choice("Preset", _own)
+
     @classmethod
     def why_not(cls, context):
         return "" if _own() else "There is no preset of your own"
@@ -236,7 +238,6 @@ class OnOwnPreset(PresetDialog):
 class ACTIVE_RAGDOLL_OT_rename_preset(OnOwnPreset, bpy.types.Operator):
     """Give a preset of your own another name"""
 
-    preset: choice("Preset", _own)
     name: text("New Name", "The preset's name in the menu")
 
     def act(self, _context, _obj):
@@ -247,8 +248,6 @@ class ACTIVE_RAGDOLL_OT_rename_preset(OnOwnPreset, bpy.types.Operator):
 
 class ACTIVE_RAGDOLL_OT_remove_preset(OnOwnPreset, bpy.types.Operator):
     """Delete the file of a preset of your own"""
-
-    preset: choice("Preset", _own)
 
     def act(self, _context, _obj):
         gone = self.preset

@@ -358,8 +358,7 @@ def _make_hitter(obj, scene, part, blow: bool):
     made = helpers.helper(name, part.target.data, settings.collection, built.HITTER, part.bone, place=part.bind)
     hitter = helpers.make_kinematic(scene, made)
     constraint = helpers.add_spring(scene, hitter, part.body, hitter)
-    constraint.enabled = False
-    constraint.disable_collisions = False  # none of its own anyway, and the pair must not be looked for
+    constraint.enabled = constraint.disable_collisions = False  # there are none, and the pair must not be looked for
     constraint.use_breaking = blow
     for axis in "xyz":
         setattr(constraint, f"use_spring_{axis}", True)

@@ -166,9 +166,8 @@ def shown_bodies(obj, scene, depsgraph) -> tuple[Cached | None, np.ndarray | Non
 # ---- hits, explosions and attachments -------------------------------------------------------------------------------
 def hit_lines(obj, scene, depsgraph) -> overlay.Lines | None:
     """Arrows of a character's hits and circles of its explosions around their frames; None where there are none."""
-    settings, bodies = obj.active_ragdoll, None
-    if len(settings.hits) or len(settings.explosions):
-        _cached, bodies = shown_bodies(obj, scene, depsgraph)
+    settings = obj.active_ragdoll
+    bodies = shown_bodies(obj, scene, depsgraph)[1] if len(settings.hits) or len(settings.explosions) else None
     if bodies is None:
         return None
     parts, pieces = settings.parts, []
