@@ -45,20 +45,15 @@ def in_line(rig: rigs.Rig) -> rigs.Rig:
     for bone in obj.data.bones:
         made.data.bones[bone.name].use_deform = bone.use_deform
     for mesh in [o for o in scene.objects if o.parent == obj]:
-        _lay(mesh, obj, made)
+        copy = mesh.copy()
+        copy.data = mesh.data.copy()
+        scene.collection.objects.link(copy)
+        copy.parent, copy.modifiers[0].object = made, made
+        for vertex in copy.data.vertices:  # each hangs on one bone
+            name = copy.vertex_groups[vertex.groups[0].group].name
+            vertex.co = made.data.bones[name].matrix_local @ obj.data.bones[name].matrix_local.inverted() @ vertex.co
     scene.frame_set(rig.first)
     return rigs.Rig(made, scene, rig.first, rig.last)
-
-
-def _lay(mesh, obj, made) -> None:
-    """A mesh of which each vertex hangs on one bone, for the other rest pose."""
-    copy = mesh.copy()
-    copy.data = mesh.data.copy()
-    bpy.context.scene.collection.objects.link(copy)
-    copy.parent, copy.modifiers[0].object = made, made
-    for vertex in copy.data.vertices:
-        name = copy.vertex_groups[vertex.groups[0].group].name
-        vertex.co = made.data.bones[name].matrix_local @ obj.data.bones[name].matrix_local.inverted() @ vertex.co
 
 
 def _joints(obj) -> list:

@@ -19,14 +19,6 @@ MODES = ("QUATERNION", "AXIS_ANGLE", "XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
 TOLERANCE = 1e-5
 
 
-def to_bind_pose(obj) -> None:
-    """Property values as they are in bind pose, so that unkeyed channels are the same for Blender."""
-    for bone in obj.pose.bones:
-        bone.location, bone.scale = (0, 0, 0), (1, 1, 1)
-        bone.rotation_quaternion, bone.rotation_euler = (1, 0, 0, 0), (0, 0, 0)
-        bone.rotation_axis_angle = (0, 0, 1, 0)
-
-
 def blenders_poses(obj, frames) -> np.ndarray:
     """Matrices of all bones in the armature [f, n, 4, 4], as the scene shows them."""
     result = []
@@ -40,7 +32,10 @@ def blenders_poses(obj, frames) -> np.ndarray:
 def error_against_blender(obj, action, frames=None) -> float:
     """Largest difference of matrices, lengths being relative to the rig's size."""
     rest = RigRest(obj)
-    to_bind_pose(obj)
+    for bone in obj.pose.bones:  # as in bind pose, so that unkeyed channels are the same for Blender
+        bone.location, bone.scale = (0, 0, 0), (1, 1, 1)
+        bone.rotation_quaternion, bone.rotation_euler = (1, 0, 0, 0), (0, 0, 0)
+        bone.rotation_axis_angle = (0, 0, 1, 0)
     action_channels.assign(obj, action, action_channels.slot_of(action, obj))
     clip = sample_action(action, obj, frames=frames)
     frames = clip.start_frame + np.arange(clip.frame_count) if frames is None else frames
