@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..errors import RagdollError
-from ..skeleton import from_the_roots, nearest_ancestors
+from ..skeleton import from_the_roots, nearest_ancestors, path_to_root
 from . import roles
 
 MASS, STATURE = 70.0, 1.8  # [kg] of a human of [m]; others by the cube of their height
@@ -149,9 +149,7 @@ def _with_totals(changed, masses, parents) -> np.ndarray:
     """Changed masses [m], scaled so that each tree of bodies weighs what it did."""
     if np.array_equal(changed, masses):
         return changed
-    root = np.arange(len(changed))
-    for i in from_the_roots(parents):
-        root[i] = root[parents[i]] if parents[i] >= 0 else i
+    root = [path_to_root(parents, i)[-1] for i in range(len(changed))]
     before, after = (np.bincount(root, weights=m, minlength=len(changed)) for m in (masses, changed))
     return changed * (before / np.where(after > 0.0, after, 1.0))[root]
 
