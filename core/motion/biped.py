@@ -130,12 +130,8 @@ class Biped:
         self.tips = tips @ own * self.scale
         self.bind = q.multiply(q.conjugate(self.own), self._rotations[self.rows])
         self._offsets = self.joints - self.joints[self.above]
-        stem = {0}
-        for row in self.limbs[:, 0].tolist():
-            while row not in stem:
-                stem.add(row)
-                row = int(self.above[row])
-        self._stem = sorted(stem)
+        path = partial(path_to_root, [-1, *self.above[1:].tolist()])
+        self._stem = sorted({row for first in self.limbs[:, 0] for row in path(first)})
         self._measure()
 
     def _find(self, anatomy, axes) -> None:

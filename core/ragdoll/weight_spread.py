@@ -129,13 +129,12 @@ def _arm_limp(anatomy, parents, side) -> tuple[np.ndarray, np.ndarray]:
 def _longest_chain(parents) -> int:
     """The first bone of the longest chain without a fork that hangs on something; its first bone may be the fork's."""
     children = np.bincount(parents[parents >= 0], minlength=len(parents))
-    best, result = 0, -1
+    found = []
     for tip in np.flatnonzero((children == 0) & (parents >= 0)):
         way = path_to_root(parents, tip)
         # Up to the first bone that hangs on a fork or on a root.
         count = next(i for i, row in enumerate(way, 1) if children[parents[row]] != 1 or parents[parents[row]] < 0)
-        if count > best:
-            best, result = count, way[count - 1]
-    if result < 0:
+        found.append(way[:count])
+    if not found:
         raise RagdollError("No limb could go limp: the rig has no bone that hangs on another")
-    return result
+    return max(found, key=len)[-1]
