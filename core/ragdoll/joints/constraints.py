@@ -413,7 +413,4 @@ def _widen_quarter(low, high, x, z, ix: int, iz: int, margin: float) -> None:
         return
     for axis, side, value in ((0, ix, a), (2, iz, b)):
         wide = min(value * ratio * (1.0 + 1e-9) + margin, np.pi)
-        if side:
-            low[axis] = -wide
-        else:
-            high[axis] = wide
+        (low if side else high)[axis] = -wide if side else wide
