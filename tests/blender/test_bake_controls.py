@@ -166,6 +166,15 @@ def test_after_a_jump_the_pose_of_the_frame_before_is_no_dead_end(fresh_scene):
     np.testing.assert_allclose(bones[0].matrix_basis, turned, atol=1e-6)  # of other ways than those of this stage
 
 
+def test_what_is_stuck_too_far_off_is_looked_for_from_where_it_begins(fresh_scene, monkeypatch):
+    rig = _tail(fresh_scene)
+    for name, value in {"STEPS": 3, "FAR": np.inf}.items():  # so few that a start far off leads nowhere
+        monkeypatch.setattr(controls, name, value)
+    wanted = rig.trial(rig.copy.pose.bones["tail0"], Matrix.Rotation(0.1, 4, "X"))
+    before = np.array([Matrix.Rotation(2.5, 4, "X")] * 3)
+    assert rig.solve(1, wanted, before)[1].max() < 1e-2
+
+
 def test_what_a_tweak_bends_is_foreseen_where_the_bone_has_turned(fresh_scene):
     rig = _tail(fresh_scene)
     tweak = next(owner for owner in rig.owners if owner.name == "tweak")

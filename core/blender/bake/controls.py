@@ -83,9 +83,8 @@ class Controls:
         self.shaped = {bone.name for bone in obj.pose.bones if bone.custom_shape}
         self.rows = [self.all.find(name) for name in bones]
         self.bodiless = ~np.isin(bones, [part.bone for part in obj.active_ragdoll.parts] or bones)
-        self._paths_to = np.array(
-            [np.isin(range(len(bones)), skeleton.path_to_root(parents, i)) for i in range(len(bones))]
-        )
+        all_of = range(len(bones))
+        self._paths_to = np.array([np.isin(all_of, skeleton.path_to_root(parents, i)) for i in all_of])
         try:
             self.leading = partial(rig_graph.leading, rig_graph.sources(self.copy))
             self._prune([*bones, *self._near_ends()])
@@ -509,12 +508,20 @@ class Controls:
         if len(found) == 3 and found[-1][-1] < FOUND:
             return found[-1][:2]
         ways, self._loose = stages[-1]
-        best, starts = None, found[:0:-1] if found[-1][-1] < NEARLY else found[1:]
-        for start in starts:  # the other one only if a body is too far off
+        best, far, starts = None, None, found[:0:-1] if found[-1][-1] < NEARLY else found[1:]
+        for start in (*starts, None):  # others only if a body is too far off
+            if start is None:  # at last from where what leads there begins, but not what limbs hang on: it may be stuck
+                above = self._paths_to[:, [owner.body for owner in self.owners]]
+                stuck = ways.any(axis=1) & above[far].any(axis=0) & ~above[self._led()].any(axis=0)
+                if not stuck.any():
+                    break
+                put(bones, first := np.where(stuck[:, None, None], self.begun, best[0]))
+                start = first, self.shown()
             put(bones, start[0])
             last = self._settle(bones, *start[:2], wanted, ways, rows)
             best = last if best is None or last[-1] < best[-1] else best
-            if np.abs(self._lack(best[1], wanted) * rows)[:, 3:].max() < TOO_FAR:
+            far = np.abs(self._lack(best[1], wanted) * rows)[:, 3:].max(axis=1) > TOO_FAR
+            if not far.any():
                 break
         if best is not last:
             put(bones, best[0])
@@ -554,9 +561,8 @@ class Controls:
 
     def _lack(self, poses: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         """What bodies lack in poses [n, 4, 4]: weighted turns and shifts [m, 6]."""
-        places = (wanted - poses[self.rows])[:, :3, 3] * self._placing
         turns = self._weights_in(poses) @ turns_between(wanted, poses[self.rows])[..., None]
-        return np.hstack([turns[..., 0], places])
+        return np.hstack([turns[..., 0], (wanted - poses[self.rows])[:, :3, 3] * self._placing])
 
     def _weights_in(self, poses: np.ndarray) -> np.ndarray:
         """What turns of bodies count about the axes of the armature [m, 3, 3]."""
