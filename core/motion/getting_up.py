@@ -17,7 +17,7 @@ import numpy as np
 from .. import pose as pose_space
 from .. import quaternion
 from ..errors import RagdollError
-from ..ragdoll.recovery.transitions import Moving, Reroot, Transition, cross_faded, lowest_of, smooth_step, transition
+from ..ragdoll.recovery.transitions import Moving, Reroot, Transition, cross_faded, heights_of, smooth_step, transition
 from .clip import Clip
 from .stack import LocalPose, Rig, solved
 
@@ -37,7 +37,8 @@ class Passage:
     # Local positions [n, 3] and rotations [n, 4] at the beginning, for cross-fading; None: inertialised
     old: tuple | None = None
     offsets: Transition | None = None  # what dies away; None: cross-faded
-    # Points that are to stay above the floor, see `lowest_of`, and how high [m, world] the lowest of them was
+    # Points [k, 4] that are to stay above the floor, see `heights_of`, and how high the lowest one on the root of each
+    # was [k] [m, world]; files of 0.1.0 have one height for all
     lowest: tuple | None = None
     planned: Clip | None = None  # what is played instead of the animation, made for the place where the character lies
     # the armature object's matrix [4, 4] that the planned motion is relative to; after it the animation goes by `move`
@@ -69,18 +70,21 @@ class Passage:
         result = LocalPose(positions, rotations, moved.scales)
         if self.lowest is not None:
             # Legs stretch before the hips are high enough: feet do not go through the floor while the lowest point goes
-            # from its height at the beginning to that in the moved motion.
+            # from its height at the beginning to that in the moved motion. Each root is raised by what hangs on it.
             (points, before), share = self.lowest, float(smooth_step(seconds / self.duration))
-            least = (1.0 - share) * before + share * _height(rig, moved, world, points)
-            lift = least - _height(rig, result, world, points)
-            if lift > 0.0:
-                result.positions[: rig.skeleton.root_count] += np.linalg.solve(world[:3, :3], (0.0, 0.0, lift))
+            there, here = (world @ pose_space.compose_matrices(*p.model(rig.skeleton)) for p in (moved, result))
+            least = (1.0 - share) * before + share * _lowest(rig, points, there)
+            lift = np.zeros(rig.skeleton.root_count)
+            np.maximum.at(lift, rig.roots[points[:, 0].astype(int)], least - _lowest(rig, points, here))
+            result.positions[: len(lift)] += lift[:, None] * np.linalg.solve(world[:3, :3], (0.0, 0.0, 1.0))
         return result
 
 
-def _height(rig: Rig, pose: LocalPose, world: np.ndarray, points: np.ndarray) -> float:
-    """Of the lowest of some points [m]."""
-    return lowest_of(points, world @ pose_space.compose_matrices(*pose.model(rig.skeleton)))
+def _lowest(rig: Rig, points: np.ndarray, matrices: np.ndarray) -> np.ndarray:
+    """For each of some points [k, 4] how high the lowest of those on its root is [k]."""
+    found, roots = np.full(rig.skeleton.root_count, np.inf), rig.roots[points[:, 0].astype(int)]
+    np.minimum.at(found, roots, heights_of(points, matrices))
+    return found[roots]
 
 
 def moved_pose(rig: Rig, pose: LocalPose, place: np.ndarray, world: np.ndarray) -> LocalPose:
@@ -103,7 +107,7 @@ def begun(
     Args:
         old: model-space matrices [n, 4, 4], level order, at the frame and at the one before.
         new, worlds: the motion's poses [n], in its own place, and the armature object's world matrices, at these two.
-        lowest: points that are to stay above the floor, see `lowest_of` [k, 4].
+        lowest: points that are to stay above the floor, see `heights_of` [k, 4].
         planned: the motion, where it is made for the place; `move` is then where the animation goes on after it.
         move, fps, duration, carriers, more: as the passage has them.
 
@@ -115,7 +119,7 @@ def begun(
     else:
         moved = [moved_pose(rig, p, move.matrix() @ world, world) for p, world in zip(new, worlds, strict=True)]
     shown = [_under(rig, matrices, pose, carriers) for matrices, pose in zip(old, moved, strict=True)]
-    floor = (lowest, lowest_of(lowest, worlds[0] @ old[0])) if len(lowest) else None
+    floor = (lowest, _lowest(rig, lowest, worlds[0] @ old[0])) if len(lowest) else None
     more |= {"move": move, "fps": fps, "duration": duration, "carriers": carriers, "lowest": floor, "planned": planned}
     more["place"] = worlds[0] if planned is not None else None
     if method == CROSS_FADED:

@@ -78,6 +78,11 @@ class Rig:
         found = self.find_roles() if self.find_roles else (None,) * len(self.parents)
         return tuple(found[i] for i in self.skeleton.to_level)
 
+    @cached_property
+    def roots(self) -> np.ndarray:
+        """Level index of the root above each bone, or of itself [n]."""
+        return np.array([path_to_root(self.parents, bone)[-1] for bone in range(len(self.parents))])
+
     def name(self, bone: int) -> str:
         """A bone's name."""
         return self.skeleton.names[bone]

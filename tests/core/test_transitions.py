@@ -12,6 +12,7 @@ from core.errors import RagdollError
 from core.motion import clip, getting_up, stack
 from core.ragdoll.recovery import transitions
 from core.ragdoll.recovery.transitions import FACE_DOWN, FACE_UP, UP, Landmarks, Moving, Reroot, cross_faded, transition
+from core.skeleton import Skeleton
 from refusals import refuses
 
 NUMBER = st.floats(-1.0, 1.0)
@@ -169,6 +170,23 @@ def test_the_lowest_joint_stays_above_the_floor_on_the_way(rig):
     assert heights[0] == pytest.approx(ends[0]) and heights[-1] == pytest.approx(ends[1])
 
 
+def test_what_hangs_on_one_root_is_not_raised_by_what_hangs_on_another():
+    """As hooves do that are roots of a control rig, beside the body's."""
+    two = Skeleton.from_parents(("body", "hoof"), (-1, -1))
+    still = stack.LocalPose(np.zeros((2, 3)), quaternion.identity((2,)), np.ones((2, 3)))
+    rig, old = stack.Rig(two, still), np.tile(np.eye(4), (2, 2, 1, 1))
+    old[1, 1, 2, 3] = 0.1  # [m] the frame before: the hoof sinks, and sinks on as the difference dies away
+    shown = []
+    for lowest in ((), np.array([[0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]])):
+        more = {"frame": 1.0, "fps": FPS, "duration": 1.0, "lowest": lowest}
+        none = Reroot(quaternion.identity(), np.zeros(3))
+        passage = getting_up.begun(rig, old, (still, still), (np.eye(4),) * 2, none, **more)
+        shown.append([passage.pose(rig, still, np.eye(4), frame).positions[:, 2] for frame in np.arange(1.0, 26.0)])
+    free, held = np.array(shown)
+    assert free.min() < -0.1 and np.allclose(held, 0.0)
+    assert np.array_equal(free[:, 0], held[:, 0])
+
+
 def test_refusals(rig):
     broken = _matrices(rig, _pose(1))
     broken[rig.index["thigh.L"]] = np.nan
@@ -191,4 +209,4 @@ def test_without_anatomy_the_pelvis_alone_says_where_a_body_lies():
     assert marks.move(rest, animated).shift[2] == pytest.approx(1.0)
     assert marks.action(rest, "", "down") == "down"
     pose = np.array([np.diag((-2.0, -2.0, -2.0, 1.0)), np.diag((0.0, 0.0, 0.0, 1.0))])  # mirrored, and without size
-    assert transitions.lowest_of(np.array([(0.0, 0.0, 0.0, -0.5), (1.0, 0.0, 0.0, -9.0)]), pose) == -0.5
+    assert (transitions.heights_of(np.array([(0.0, 0.0, 0.0, -0.5), (1.0, 0.0, 0.0, -9.0)]), pose) == (-0.5, 0.0)).all()

@@ -103,7 +103,7 @@ def _passage_to(passage: Passage) -> dict:
     data = {name: getattr(passage, name) for name in ("frame", "fps", "action", "duration", "keys")}
     data["rotation"], data["shift"] = _packed(passage.move.rotation), _packed(passage.move.shift)
     data["carriers"] = [int(bone) for bone in passage.carriers]
-    data["lowest"] = [_packed(passage.lowest[0]), passage.lowest[1]] if passage.lowest is not None else None
+    data["lowest"] = [_packed(passage.lowest[0]), passage.lowest[1].tolist()] if passage.lowest is not None else None
     if passage.planned is not None:
         data["planned"], data["place"] = _poses_to(passage.planned.poses), _packed(passage.place)
     if passage.offsets is None:
@@ -116,7 +116,7 @@ def _passage_to(passage: Passage) -> dict:
 def _passage_from(data: dict) -> Passage:
     more = {name: data[name] for name in ("frame", "fps", "action", "duration")}
     if data["lowest"] is not None:
-        more["lowest"] = (_unpacked(data["lowest"][0]), data["lowest"][1])
+        more["lowest"] = (_unpacked(data["lowest"][0]), np.array(data["lowest"][1]))
     more["keys"] = data.get("keys", [])
     if "planned" in data:
         more["planned"] = Clip("Get Up", (), data["fps"], _poses_from(data["planned"]))

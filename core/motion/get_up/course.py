@@ -96,7 +96,8 @@ class Course:
         if not own.four:
             self._keep_out(surface, postures, ~at_keys[1:-1, 2:, None])
         if ranges is not None:
-            postures.poles[1:-1] = ranges.eased(own, postures)[1:-1]  # the first and the last are as they are
+            eased = ranges.eased(own, postures)  # the first and the last are as they are
+            postures.poles[1:-1], postures.turns[1:-1] = eased.poles[1:-1], eased.turns[1:-1]
         deltas, places = own.solve(postures)
         # As those of limbs that hang: else elbows and knees jump where these begin to stand.
         hang = slice(0 if own.four else 2, 4)

@@ -172,20 +172,27 @@ class Ranges:
                 found[limb] = axis * np.sign(axis @ found[limb, 1])
         return found
 
-    def eased(self, own: Biped, postures: Posture) -> np.ndarray:
-        """Poles [f, 4, 3] of postures [f], turned about the lines from limbs' ends to their beginnings.
+    def eased(self, own: Biped, postures: Posture) -> Posture:
+        """Postures [f] with knees turned about the lines between limbs' ends, and paws about the axis across.
 
         By as much as the joints ask for: that leaves what stands where it stands.
         """
+        postures = self._least(own, postures, "poles", unit(own.lasts(postures) - own.firsts(postures)))
+        return self._least(own, postures, "turns", np.broadcast_to(Y, postures.ends.shape)) if own.four else postures
+
+    def _least(self, own: Biped, postures: Posture, name: str, axes) -> Posture:
+        """Postures [f] with their poles or turns turned about axes [f, 4, 3] to where joints are the least beyond."""
         angles = np.radians(np.arange(-180.0, 180.0, _SWIVEL))
-        way = unit(own.lasts(postures) - own.firsts(postures))
-        turns = q.from_axis_angle(way, np.broadcast_to(angles[:, None, None], (len(angles), *way.shape[:-1])))
-        poles = q.rotate(turns, postures.poles)
+        by = q.from_axis_angle(axes, np.broadcast_to(angles[:, None, None], (len(angles), *axes.shape[:-1])))
+        tried = (q.rotate if name == "poles" else q.multiply)(by, getattr(postures, name))
         spread = Posture(*(np.broadcast_to(array, (len(angles), *array.shape)) for array in postures.arrays()))
-        beyond = self.excess(own.solve(replace(spread, poles=poles))[0])
+        beyond = self.excess(own.solve(replace(spread, **{name: tried}))[0])
         cost = np.stack([beyond[..., np.isin(self.rows, limb)].sum(axis=-1) for limb in own.limbs], axis=-1)
+        if name == "turns":  # no ankle comes nearer to the floor
+            high = -q.rotate(tried, unit(own.tips))[..., 2]
+            cost += 10.0 * (high < np.minimum(high[len(angles) // 2], 0.9) - 1e-6)
         best = np.argmin(cost + _KEPT * np.abs(angles)[:, None, None], axis=0)
-        return np.take_along_axis(poles, best[None, ..., None], axis=0)[0]
+        return replace(postures, **{name: np.take_along_axis(tried, best[None, ..., None], axis=0)[0]})
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,8 +363,8 @@ class Author:
             return Key(name, seconds, Posture(np.array(hip), trunk, ends, poles, turns, ties))
 
         # Folded as far as hips and shoulders allow, from bind pose.
-        folded = own.upper[:, None] * q.rotate(np.where(hind, turned(0, -50), turned(0, 15)), own.ways[:, 0])
-        low = max(room.front, 0.45 * high, least - folded[0, 2])
+        folded = own.upper[:, None] * q.rotate(np.where(hind, turned(0, -50), turned(0, 8)), own.ways[:, 0])
+        low = max(room.front, 0.48 * high, least - folded[0, 2])
         pitch = np.degrees(np.arcsin(np.clip((least - folded[2, 2] - first[2, 2] - low) / own.trunk, 0.0, 0.4)))
         chest = key("chest", 1.4, (0.0, 0.0, low), pitch, first, ahead)
         knees = own.firsts(chest.posture) + folded

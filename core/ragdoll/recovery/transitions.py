@@ -189,7 +189,7 @@ class Landmarks:
 
     pelvis: int  # its row
     trunk: tuple | None  # rows of the upper trunk and of a bone on the left and the right; None without known anatomy
-    lowest: np.ndarray  # points of which the lowest one tells where the floor is, see `lowest_of` [k, 4]
+    lowest: np.ndarray  # points of which the lowest one tells where the floor is, see `heights_of` [k, 4]
     height: float  # of the character [m]
     level: bool = False  # whether its trunk is level where it stands, as a quadruped's
 
@@ -212,7 +212,7 @@ class Landmarks:
 
     def move(self, rest: np.ndarray, animated: np.ndarray) -> Reroot:
         """The move that takes an animation's pose, at the frame it goes on from, to one that lies, both [n, 4, 4]."""
-        rise = lowest_of(self.lowest, rest) - lowest_of(self.lowest, animated)
+        rise = heights_of(self.lowest, rest).min() - heights_of(self.lowest, animated).min()
         rise = rise if abs(rise) > STEP * self.height else 0.0
         trunks = self.trunk_of(rest), self.trunk_of(animated)
         if trunks[0] is not None:
@@ -224,14 +224,14 @@ class Landmarks:
         return Reroot(twist, shift)
 
 
-def lowest_of(points: np.ndarray, matrices: np.ndarray) -> float:
-    """Height of the lowest of points [k, 4] in a pose [n, 4, 4], world; each a bone's row and a place in its axes,
-    as bodies have them: without scale, and turned back where the bone is mirrored.
+def heights_of(points: np.ndarray, matrices: np.ndarray) -> np.ndarray:
+    """Heights [k] of points [k, 4] in a pose [n, 4, 4], world; each a bone's row and a place in its axes, as bodies
+    have them: without scale, and turned back where the bone is mirrored.
     """
     bones = matrices[points[:, 0].astype(int)]
     sense = np.sign(np.linalg.det(bones[:, :3, :3]))[:, None]
     axes = sense * bones[:, 2, :3] / np.maximum(np.linalg.norm(bones[:, :3, :3], axis=1), 1e-12)
-    return float((bones[:, 2, 3] + np.sum(axes * points[:, 1:], axis=1)).min())
+    return bones[:, 2, 3] + np.sum(axes * points[:, 1:], axis=1)
 
 
 def _axes(matrix: np.ndarray) -> np.ndarray:
