@@ -114,7 +114,7 @@ def motion(rig: controls.Controls):
         of_limbs = {name: (rng.normal(size=3) * 0.1, rng.uniform(0.15, 0.3)) for name in (*ends, *heels)}
         for share in np.linspace(0.0, 1.0, STEPS + 1)[1:]:
             steps = {owner.name: np.append(turn, shift) for owner, turn, shift in zip(owners, turns, shifts)}
-            basis = {name: controls._moved(np.eye(4), step * share) for name, step in steps.items()}
+            basis = {name: controls.moved_by(np.eye(4), step * share) for name, step in steps.items()}
             posed = _posed(rig, basis)
             for name, (turn, inward) in of_limbs.items():
                 matrix = rest[rig.all.find(name)].copy()

@@ -157,7 +157,7 @@ def test_after_a_jump_the_pose_of_the_frame_before_is_no_dead_end(fresh_scene):
     rig, rng = _tail(fresh_scene), np.random.default_rng(4)
     for _ in range(5):
         wanted = rig.trial(rig.copy.pose.bones["tail0"], controls.rotation(rng.normal(size=3) * 0.1))
-        before = controls._moved(np.tile(np.eye(4), (3, 1, 1)), rng.normal(size=(3, 6)) * ([1.2] * 3 + [0.2] * 3))
+        before = controls.moved_by(np.tile(np.eye(4), (3, 1, 1)), rng.normal(size=(3, 6)) * ([1.2] * 3 + [0.2] * 3))
         assert rig.solve(1, wanted, before)[1].max() < 1e-3
     bones, rows = [rig.copy.pose.bones[name] for name in rig.keyed], np.ones((3, 6), dtype=bool)
     turned = bones[0].matrix_basis = controls.rotation(np.array((2.0, 0.0, 0.0)))

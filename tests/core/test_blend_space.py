@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pose_samples import human, random_clip
-from refusals import refuses
 
 from core import quaternion
 from core.errors import RagdollError
 from core.motion.blend_space import GRID, WRAP, Axis, BlendSpace1D, BlendSpace2D, SpacePlayer, yaw_pitch
 from core.motion.clip import MESH, AdditivePose, Clip, make_additive
+from refusals import refuses
 
 SKELETON = human()
 COUNT = len(SKELETON)

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from refusals import refuses
 
 from core import quaternion
 from core.errors import RagdollError
 from core.ragdoll import hits
 from core.ragdoll.hits import Blow, Bodies, Explosion, Hit, Loosening, speeds_felt
+from refusals import refuses
 
 NAMES = ("Hip", "Chest", "Arm")
 PARENTS = np.array([-1, 0, 1])

@@ -4,10 +4,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from refusals import refuses
 
 from core import quaternion
 from core.ragdoll.drives import joint_motors, servo, springs
+from refusals import refuses
 
 
 def random_rotations(count, largest, seed=1):

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from motion_rigs import FORWARD, HUMAN, aim_error, angle, in_bone, posed, rig
-from refusals import refuses
 from test_look_at_setup import rig_of, with_eyes
 
 from core import quaternion
 from core.motion.look_at.chain import PARENT, LinkedBone, LookAt, LookAtEntry, WeightEvent, from_roles, weight_at
 from core.motion.stack import Inputs
+from refusals import refuses
 
 EXACT = np.radians(0.05)
 LIMITS = {"eye.L": 25, "head": 40, "neck": 30, "spine3": 20, "spine2": 20, "spine1": 25}

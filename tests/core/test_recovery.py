@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from refusals import refuses
 
 from core.ragdoll.recovery import states
 from core.ragdoll.recovery.states import STATES, Event, Motion, Settings, State
+from refusals import refuses
 
 ANIMATED, ACTIVE, LIMP, SETTLING, RECOVERING, BLENDING = STATES
 STILL = Motion(0.0, 0.0, 0.0)

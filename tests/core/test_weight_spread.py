@@ -7,10 +7,10 @@ from forests import forests
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from refusals import refuses
 
 from core.anatomy import roles
 from core.ragdoll import weight_spread as spread
+from refusals import refuses
 
 HUMAN = anatomies.human()
 COUNT = len(HUMAN.names)

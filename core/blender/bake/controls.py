@@ -20,11 +20,11 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
-from ... import quaternion, skeleton
+from ... import skeleton
 from ...errors import RagdollError
 from ..physics import source
 from ..rig import action_channels, armature, rig_graph
-from .ik_limbs import CARRIED, HIDDEN, NEAR, Limbs, apart, axes_of, has_solver, put, rotation, turns_between
+from .ik_limbs import CARRIED, HIDDEN, NEAR, Limbs, apart, axes_of, has_solver, moved_by, put, rotation, turns_between
 
 LIMBS = FK, IK, AS_KEYED = "FK", "IK", "AS_KEYED"
 FOLLOWS, STAYS = 0.5, 0.4  # shares of a turn: from there a bone follows, up to there (a share of its twist) it does not
@@ -545,7 +545,7 @@ class Controls:
             hoped = 1.0 - np.linalg.norm(promised[mask.any(axis=1)]) / size
             if hoped < ENOUGH or size < EXACT:
                 break
-            moved = _moved(basis, step.reshape(-1, 6) * self.units)
+            moved = moved_by(basis, step.reshape(-1, 6) * self.units)
             put(bones, moved)
             left = self._lack(there := self.shown(), wanted)
             gain = 1.0 - np.linalg.norm(left[rows]) / size
@@ -596,11 +596,3 @@ def _step(jacobian: np.ndarray, error: np.ndarray, damping: float) -> np.ndarray
     squares = jacobian.T @ jacobian + damping**2 * np.eye(jacobian.shape[1])
     step[free] = np.linalg.solve(squares, jacobian.T @ error)
     return step * min(1.0, FARTHEST / max(np.abs(step.reshape(-1, 6)[:, :3]).max(), 1e-12))
-
-
-def _moved(basis: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Basis matrices [.., 4, 4] turned in their own axes by rotation vectors and shifted: steps [.., 6]."""
-    result = basis.copy()
-    result[..., :3, :3] = basis[..., :3, :3] @ quaternion.to_matrix(quaternion.from_rotation_vector(steps[..., :3]))
-    result[..., :3, 3] += steps[..., 3:]
-    return result

@@ -341,6 +341,14 @@ def put(bones: list, basis: np.ndarray) -> None:
         bone.matrix_basis = Matrix(matrix)
 
 
+def moved_by(basis: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Basis matrices [.., 4, 4] turned in their own axes by rotation vectors and shifted: steps [.., 6]."""
+    result = basis.copy()
+    result[..., :3, :3] = basis[..., :3, :3] @ quaternion.to_matrix(quaternion.from_rotation_vector(steps[..., :3]))
+    result[..., :3, 3] += steps[..., 3:]
+    return result
+
+
 def axes_of(matrices: np.ndarray) -> np.ndarray:
     """The axes of matrices [.., 4, 4] without their scale [.., 3, 3]."""
     return rigid(matrices)[..., :3, :3]
