@@ -101,7 +101,7 @@ def lint(strict: bool = False) -> Result:
     """Ruff's rules, its formatting, who may import what; the figures are bounds only where `strict`."""
     python = environment("tools")
     total = Result()
-    total.add(step("ruff check", [python, "-m", "ruff", "check", "--quiet", "."]))
+    total.add(step("ruff check", [python, "-m", "ruff", "check", "--no-cache", "--quiet", "."]))
     total.add(step("ruff format --check", [python, "-m", "ruff", "format", "--check", "--quiet", "."]))
     total.add(outcome("architecture", "\n".join(check_architecture.violations(ROOT))))
     total.add(outcome("figures", "over a bound" if figures.main(strict) else ""))

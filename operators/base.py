@@ -3,7 +3,7 @@
 from bpy_extras import view3d_utils
 
 from ..core.blender import interface
-from ..core.blender.languages import translated
+from ..core.blender.languages import CONTEXT, translated
 from ..core.errors import RagdollError
 
 
@@ -14,6 +14,7 @@ class OnArmature:
     """
 
     bl_options = {"REGISTER", "UNDO"}
+    bl_translation_context = CONTEXT
     requires = ()  # requirements of core.blender.interface, beside there being an armature
 
     def __init_subclass__(cls, label: str = "", requires: tuple = (), **own) -> None:

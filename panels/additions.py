@@ -3,7 +3,7 @@
 import bpy
 
 from ..core.blender import interface, runtime
-from ..core.blender.languages import translated
+from ..core.blender.languages import CONTEXT, translated
 from ..core.blender.tools import story
 
 MODES = ("Object Mode", "Pose")
@@ -20,7 +20,7 @@ STORY = (
 class StoryMenu:
     """What happens to the character from this frame on"""
 
-    bl_label = "Ragdoll from Here"
+    bl_label, bl_translation_context = "Ragdoll from Here", CONTEXT
     is_pie = False
 
     def draw(self, context):

@@ -11,7 +11,7 @@ from operator import attrgetter
 import bpy
 
 from ..core.blender.interface import active_armature, short
-from ..core.blender.languages import translated
+from ..core.blender.languages import CONTEXT, translated
 from ..core.blender.settings import declare, lists
 
 LETTER = 6.5  # [px] a letter takes at the usual size of the interface
@@ -27,6 +27,7 @@ class Sidebar:
     bl_space_type = "VIEW_3D"
     bl_region_type = "UI"
     bl_category = "Ragdoll"
+    bl_translation_context = CONTEXT
     need_ragdoll = True  # else it can be used before the first build
     needed = ""
 

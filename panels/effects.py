@@ -125,9 +125,7 @@ class ACTIVE_RAGDOLL_PT_recovery(Part, bpy.types.Panel, parent="act"):
             column.operator("active_ragdoll.setup_recovery", icon="RECOVER_LAST")
             return
         column.use_property_split = True  # with the dots: these can be keyed
-        row = column.row()
-        row.use_property_decorate = False
-        row.prop(group, "enabled")
+        props(rows(column), group, "enabled")
         part = column.column(align=True)
         part.label(text="Knocked out by")
         props(part, group, "knock_out_speed", text="Hit")

@@ -12,7 +12,8 @@ from pathlib import Path
 import bpy
 
 FOLDER = Path(__file__).resolve().parents[2] / "languages"
-CONTEXTS = ("*", "Operator")  # of labels and tooltips, and of the names of operators
+CONTEXT = "Active Ragdoll"  # of names: Blender's own catalogue goes before ours, and its "Tone" is that of a colour
+CONTEXTS = "*", CONTEXT  # of tooltips and single labels, and of names
 PLACE = re.compile(r"\{(\w+)\}")
 JOINTS = ("; ", ". ", ": ")  # between messages that are told together
 AFTER = r"((?:[ ,;(].*?)?)"  # a place right behind another: what may be said of that
@@ -42,10 +43,8 @@ def catalogue(locale: str) -> dict[str, str]:
 
 def translated(text: str) -> str:
     """A message in the language that Blender's interface has; as it is where that is none of ours."""
-    locale = bpy.app.translations.locale
-    if not text or not bpy.context.preferences.view.use_translate_interface or not catalogue(locale):
-        return text
-    return in_language(text, locale)
+    wanted = text and bpy.context.preferences.view.use_translate_interface
+    return in_language(text, bpy.app.translations.locale) if wanted else text
 
 
 @lru_cache(4096)

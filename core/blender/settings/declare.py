@@ -18,6 +18,7 @@ import bpy
 from mathutils import Euler
 
 from .. import runtime
+from ..languages import CONTEXT
 
 SETTING, INTERFACE, RECORD, DERIVED = "SETTING", "INTERFACE", "RECORD", "DERIVED"
 ACTS = "ACTS"  # group of lists: what the motion stack's steps are made from, and what these play
@@ -89,7 +90,7 @@ def _declare(maker: str, name=None, description=None, default=None, override=("L
     said = Declared(name or "", **ours)
     arguments = {"name": name, "description": description, "default": default, "override": set(override)}
     options = {"ANIMATABLE"} if said.keyed else {"SKIP_SAVE"} if said.kind == DERIVED else set()
-    arguments |= {"options": options, "update": said.needs and said.needs.update}
+    arguments |= {"options": options, "update": said.needs and said.needs.update, "translation_context": CONTEXT}
     made = {key: value for key, value in (arguments | more).items() if value is not None}
     result = getattr(bpy.props, maker)(**made)
     _declared[id(result)] = result, said
