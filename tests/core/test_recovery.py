@@ -65,6 +65,16 @@ def test_a_switched_off_character_wakes_with_the_next_hit():
     assert phases(run(Settings(starts=ANIMATED))) == [ANIMATED, LIMP, SETTLING, RECOVERING, BLENDING, ANIMATED]
 
 
+@pytest.mark.parametrize("times", (1.0, 10.0, 100.0))
+def test_who_topples_from_standing_does_not_lie_still_however_slowly_a_giant_begins_to(times):
+    """A rod on its end, 1.8 m times that, leans by 2 degrees at first: its middle moves at what is left of sinh."""
+    size, rate = 1.8 * times, np.sqrt(9.81 * 1.5 / (1.8 * times))
+    lean = 0.5 * size * rate * np.radians(2.0)
+    topple = lambda time, *_: replace(STILL, pelvis_speed=lean * np.sinh(rate * time), size=size)  # noqa: E731
+    walked = run(Settings(), seconds=2.5 / rate, motion=topple, events=[Event(0.0, LIMP)])  # until it leans by 12 deg
+    assert {state.phase for state in walked[1:]} == {LIMP, SETTLING} and walked[-1].phase == LIMP
+
+
 def test_moving_again_starts_the_clock_of_rest_anew():
     walked = run(Settings(), motion=lambda time, *more: FALLING if 2.5 < time <= 2.6 else knocked_out(time, *more))
     assert phases(walked)[:5] == [ACTIVE, LIMP, SETTLING, LIMP, SETTLING]

@@ -207,7 +207,7 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
     watched: choice("Lies Still", _WATCHED, _RECOVERY.watched, "Whose speed says whether the character lies still")
     rest_speed: _number("Still Below", "A limp character that is slower lies still", _RECOVERY.rest_speed,
         unit="VELOCITY")
-    rest_time: _number("Lies For", "So long it must lie still before it recovers and gets up",
+    rest_time: _number("Lies For", "So long it must lie still before it recovers and gets up, a giant longer",
         _RECOVERY.rest_time, unit="TIME_ABSOLUTE")
     regain: _number("Regains [1/s]", "Share of its strength that comes back each second while it recovers: at "
         "0.5 it takes two seconds", _RECOVERY.regain)

@@ -223,26 +223,27 @@ def speed_scale(size: float, gravity: float) -> float:
 def _elapsed(settings: Settings, state: State, motion: Motion, seconds: float) -> State:
     """The state some seconds later, with nothing but time and this motion."""
     speed = motion.pelvis_speed if settings.watched == PELVIS else motion.mean_speed
-    slow = speed < settings.rest_speed * speed_scale(motion.size, motion.gravity)
+    scale = speed_scale(motion.size, motion.gravity)
+    slow = speed < settings.rest_speed * scale
+    rest = settings.rest_time * max(motion.size / HEIGHT / scale, 1.0)  # giants begin to topple ever so slowly
     most = settings.knock_out_distance * motion.size / HEIGHT
     near = (most == 0.0 or motion.distance < NEAR * most) and not motion.hurts
     state = replace(state, shock=state.shock * math.exp(-seconds / SHOCK_TIME))
-    left = seconds
-    while left > 0.0:
+    while seconds > 0.0:
         before = state
-        state, rest = _within(settings, state, slow, near, motion.hurts, left)
+        state, left = _within(settings, state, slow, near, motion.hurts, rest, seconds)
         if before.phase not in (ANIMATED, BLENDING) and state.phase != ANIMATED and state.blend < 1.0:
             # Back from a blend that was broken off, at its own pace: no pop.
-            share = (left - rest) / settings.blend_time if settings.blend_time > 0.0 else 1.0
+            share = (seconds - left) / settings.blend_time if settings.blend_time > 0.0 else 1.0
             state = replace(state, blend=min(state.blend + share, 1.0))
         if state.phase == before.phase:
             break
-        left = rest
+        seconds = left
     return state
 
 
-def _within(settings: Settings, state: State, slow: bool, near: bool, hurts: bool, left: float) -> tuple[State, float]:
-    """One phase: the state at its end or after `left` seconds, and the seconds that remain."""
+def _within(settings, state: State, slow: bool, near: bool, hurts: bool, rest: float, left: float) -> tuple:
+    """One phase: the state at its end or after `left` seconds, and the seconds that remain; `rest` ends SETTLING."""
     phase = state.phase
     # A phase that an event keeps goes as far as it can.
     if phase == ANIMATED or (state.held and phase not in (RECOVERING, BLENDING)):
@@ -256,9 +257,7 @@ def _within(settings: Settings, state: State, slow: bool, near: bool, hurts: boo
     if phase == LIMP:
         return (replace(state, phase=SETTLING, clock=0.0), left) if slow else (state, 0.0)
     if phase == SETTLING:
-        if not slow:
-            return replace(state, phase=LIMP, clock=0.0), 0.0
-        return _counted(state, left, settings.rest_time, RECOVERING)
+        return _counted(state, left, rest, RECOVERING) if slow else (replace(state, phase=LIMP, clock=0.0), 0.0)
     if phase == RECOVERING:
         needed = (1.0 - state.progress) / settings.regain if settings.regain > 0.0 else math.inf
         if left < needed or state.held:
