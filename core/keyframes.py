@@ -1,7 +1,6 @@
 """What keyframes hold: rotations in the channels that Blender keys them by, and which keys lines make needless.
 
-Channels are without jumps between frames: what a curve interpolates must not take the long way round.
-"""
+Channels are without jumps between frames: what a curve interpolates must not take the long way round."""
 
 from collections.abc import Callable
 

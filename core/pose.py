@@ -65,8 +65,7 @@ def model_to_local_rotations(skeleton: Skeleton, rotations_ms: ArrayLike) -> np.
 def local_to_model_matrices(skeleton: Skeleton, matrices_ls: ArrayLike) -> np.ndarray:
     """Model-space matrices [..., n, 4, 4] of local ones (column vectors, translation in the last column).
 
-    Exact for every transform, sheared ones too.
-    """
+    Exact for every transform, sheared ones too."""
     matrices_ls = np.asarray(matrices_ls, dtype=float)
     matrices_ms = np.empty_like(matrices_ls, order="C")
     roots = slice(0, skeleton.root_count)
@@ -79,8 +78,7 @@ def local_to_model_matrices(skeleton: Skeleton, matrices_ls: ArrayLike) -> np.nd
 
 def model_to_local_matrices(skeleton: Skeleton, matrices_ms: ArrayLike) -> np.ndarray:
     """Local matrices [..., n, 4, 4] of model-space ones: the inverse of `local_to_model_matrices`. Raises RagdollError:
-    the matrix of a bone with children has no inverse; names the bone.
-    """
+    the matrix of a bone with children has no inverse; names the bone."""
     matrices_ms = np.asarray(matrices_ms, dtype=float)
     matrices_ls = matrices_ms.copy()
     roots = skeleton.root_count
@@ -143,8 +141,7 @@ def decompose_matrices(matrices: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.
 def between(a: ArrayLike, b: ArrayLike, t: float) -> np.ndarray:
     """Affine matrices [..., 4, 4] at the fraction t of the way from a to b: a at t = 0, b at t = 1.
 
-    Rotations go by the shortest arc; positions, scales and shear go evenly.
-    """
+    Rotations go by the shortest arc; positions, scales and shear go evenly."""
     both = a, b = np.stack([a, b])
     if np.array_equal(a, b):
         return a

@@ -103,8 +103,7 @@ def shown(value) -> str:
 
 def checked(value, wanted: Field, path: str):
     """A value of a file as the setting takes it. Raises RagdollError: wrong type or length, not a number, out of range,
-    unknown choice; begins with the path.
-    """
+    unknown choice; begins with the path."""
     if wanted.kind == POINTS:
         if not isinstance(value, list) or len(value) > wanted.length:
             raise RagdollError(f"{path}: expected a list of at most {wanted.length} points, got {shown(value)}")
@@ -161,8 +160,7 @@ class _Pairs(dict):
 
 def parse(text: str, schema: Schema) -> Profile:
     """A profile from the text of a file; every value of it is checked. Raises RagdollError: begins with the place in
-    the file, as in `bones[3].limit_min[1]: ...`.
-    """
+    the file, as in `bones[3].limit_min[1]: ...`."""
     try:
         data = json.loads(text, object_pairs_hook=_Pairs)
     except json.JSONDecodeError as error:
@@ -423,8 +421,7 @@ def mirrored_content(entry: Entry, target: Entry | None = None) -> Entry:
 
 def mirrored(profile: Profile, how: str = SWAP) -> Profile:
     """A profile mirrored left to right; twice is what it was. SWAP lets both sides change places, the middle is
-    mirrored in itself; LEFT_TO_RIGHT and RIGHT_TO_LEFT copy one side to the other and leave the middle.
-    """
+    mirrored in itself; LEFT_TO_RIGHT and RIGHT_TO_LEFT copy one side to the other and leave the middle."""
     partners = _partners(profile.entries)
     names = {entry.name for entry in profile.entries}
     copied = {TO_RIGHT: roles.LEFT, TO_LEFT: roles.RIGHT}.get(how)  # the side that is copied to the other

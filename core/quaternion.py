@@ -169,8 +169,7 @@ def from_rotation_vector(rotation_vector: ArrayLike) -> np.ndarray:
 
 def to_rotation_vector(q: ArrayLike) -> np.ndarray:
     """Rotation vectors [..., 3] in radians, the short way round (length <= pi), of unit quaternions [..., 4]. q and -q
-    are the same rotation and give the same vector, but for half turns (w = 0), whose axis may point either way.
-    """
+    are the same rotation and give the same vector, but for half turns (w = 0), whose axis may point either way."""
     q = np.asarray(q, dtype=float)
     q = np.where(q[..., :1] < 0, -q, q)
     w, vector = q[..., 0], q[..., 1:]
@@ -186,8 +185,7 @@ def to_rotation_vector(q: ArrayLike) -> np.ndarray:
 def slerp(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> np.ndarray:
     """Rotations [..., 4] at the fraction t [...] on the shortest arc from a to b: a at t = 0, b (or -b) at t = 1.
 
-    With a and b half a turn apart both arcs are equally long; the one through +b is taken.
-    """
+    With a and b half a turn apart both arcs are equally long; the one through +b is taken."""
     a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     of_a, of_b = _shares_of_ends(np.add.reduce(a * b, axis=-1, keepdims=True), t)
     return of_a * a + of_b * b
@@ -284,8 +282,7 @@ def swing_twist(q: ArrayLike, axis: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
 def ensure_continuity(q: ArrayLike) -> np.ndarray:
     """Quaternions [frames, ..., 4], or axes, with signs chosen so that each is on the near side of the frame before.
 
-    The rotations stay the same, the first frame's signs too. Do this before interpolating or writing keys.
-    """
+    The rotations stay the same, the first frame's signs too. Do this before interpolating or writing keys."""
     q = np.asarray(q, dtype=float)
     flips = np.sum(q * np.concatenate([q[:1], q[:-1]]), axis=-1) < 0
     return q * np.where(np.cumsum(flips, axis=0) % 2, -1.0, 1.0)[..., None]

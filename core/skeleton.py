@@ -18,8 +18,7 @@ from .errors import RagdollError
 class Skeleton:
     """Bones in level order; make one with `Skeleton.from_parents`. Its arrays are not to be written.
 
-    "Input order" is the order of the bones given to `from_parents`: Blender's own order for an armature.
-    """
+    "Input order" is the order of the bones given to `from_parents`: Blender's own order for an armature."""
 
     names: tuple[str, ...]  # in level order [n]
     parents: np.ndarray  # level index of each bone's parent, -1 for roots; int32 [n]. Never decreases along the array.
@@ -35,8 +34,7 @@ class Skeleton:
     def from_parents(names: Sequence[str], parents: Sequence[int | str | None] | np.ndarray) -> "Skeleton":
         """Build a skeleton from bones in any order, each name once.
 
-        `parents` has for each bone its parent, by index into `names` (-1: none) or by name (None: none).
-        """
+        `parents` has for each bone its parent, by index into `names` (-1: none) or by name (None: none)."""
         index_of = {name: i for i, name in enumerate(names)}
         found = [-1 if p is None else index_of[p] if isinstance(p, str) else p for p in parents]
         order = np.array(from_the_roots(found), np.intp)

@@ -10,8 +10,7 @@ from ..core.errors import RagdollError
 class OnArmature:
     """An operator on the active armature. A class states what it `requires` of the armature beside what its base does.
 
-    ACTIVE_RAGDOLL_OT_add_hit is `active_ragdoll.add_hit`, labelled "Add Hit" unless the class states a `label`.
-    """
+    ACTIVE_RAGDOLL_OT_add_hit is `active_ragdoll.add_hit`, labelled "Add Hit" unless the class states a `label`."""
 
     bl_options = {"REGISTER", "UNDO"}
     bl_translation_context = CONTEXT
@@ -60,8 +59,7 @@ class OnArmature:
 class Operator(OnArmature):
     """Does its work at once, in `act(context, obj)`, which returns a line to report, or nothing.
 
-    A RagdollError that it raises is reported and cancels the operator.
-    """
+    A RagdollError that it raises is reported and cancels the operator."""
 
     def execute(self, context):
         try:

@@ -265,8 +265,7 @@ def _find_armature(scene, file: str, name: str | None):
 def _ragdoll_of(obj, scene, options, given=None):
     """Build the character's ragdoll: `build.Built`; None where it has one and no option asks for another.
 
-    The settings that are given win over those of a profile.
-    """
+    The settings that are given win over those of a profile."""
     settings, bones = obj.active_ragdoll, options.bones
     if options.profile is not None:
         read = profiles.read if options.profile.lower().endswith(".json") else profiles.preset

@@ -62,8 +62,7 @@ class ACTIVE_RAGDOLL_OT_add_explosion(OnRagdoll, bpy.types.Operator):
 class DragOperator(OnArmature, requires=OnRagdoll.requires):
     """Press on something in the 3D view and drag it: `press(context, ..)` takes hold, `drag` moves it.
 
-    `_place` [3] is where, `_normal` [3] that of the plane in which it moves; `_take_back()` undoes.
-    """
+    `_place` [3] is where, `_normal` [3] that of the plane in which it moves; `_take_back()` undoes."""
 
     @classmethod
     def why_not(cls, context):

@@ -54,8 +54,7 @@ class Progress:
 
 def choose_range(scene, frame_start: int, frame_end: int) -> None:
     """Simulate a range from now on; 0 to 0 means the one already set. Raises RagdollError: the range is empty, or the
-    user's own baked cache is in the way.
-    """
+    user's own baked cache is in the way."""
     if (frame_start, frame_end) != (0, 0):
         if frame_end <= frame_start:
             raise RagdollError(f"The frame range {frame_start} to {frame_end} has no frame to simulate")

@@ -81,8 +81,7 @@ def paragraph(layout, context, text: str, icon: str = "NONE", lines: int = 0) ->
 def wrapped(text: str, letters: int, lines: int = 0) -> list[str]:
     """Text in lines of so many letters, at most `lines` of them; a Chinese or Japanese one takes the room of two.
 
-    Such a line may end anywhere, others between words.
-    """
+    Such a line may end anywhere, others between words."""
     found = [""]
     for piece in re.findall(rf"[^\s\u2e80-\uffef]{{1,{letters}}} *|.", text):
         line = (found[-1] + piece).rstrip()

@@ -32,8 +32,7 @@ def imports(tree: ast.AST) -> Iterator[tuple[int, int, str]]:
 
 def module_violations(parts: tuple[str, ...], source: str) -> list[tuple[int, str]]:
     """The forbidden imports of one module's source, (line, message) of each; `parts` is the file's path inside the
-    repository, for example ("core", "motion", "stack.py").
-    """
+    repository, for example ("core", "motion", "stack.py")."""
     found = []
     room = parts[0]
     inside_blender = parts[:2] == ("core", "blender")

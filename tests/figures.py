@@ -32,8 +32,7 @@ def functions(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 def import_graph(trees: dict[tuple[str, ...], ast.AST]) -> dict[tuple[str, ...], set[tuple[str, ...]]]:
     """Which modules each module imports, also inside functions and for types alone; each is a tuple, its dotted name,
-    a package named as its folder.
-    """
+    a package named as its folder."""
     graph = {}
     packages = {name[:i] for name in trees for i in range(len(name))}
     for name, tree in trees.items():

@@ -1,7 +1,6 @@
 """How a motion looks in figures, and what people reach who get up: bounds measured on recorded get-ups, with a margin.
 
-Speeds count by Froude's number as those of a man of 1.8 m under the Earth's gravity.
-"""
+Speeds count by Froude's number as those of a man of 1.8 m under the Earth's gravity."""
 
 import numpy as np
 

@@ -1,7 +1,6 @@
 """Writes the manual's reference: every operator and every setting, as Blender has them registered.
 
-Each has an anchor to which `registration.manual_map` leads. Inside a Blender: python reference.py FILE.
-"""
+Each has an anchor to which `registration.manual_map` leads. Inside a Blender: python reference.py FILE."""
 
 import re
 import sys

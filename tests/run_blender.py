@@ -2,8 +2,7 @@
 
 Many processes, because a bpy wheel does not exit cleanly after a simulation, because a crash of Blender then fails the
 files of one process only, and because they run in parallel. (pytest-xdist cannot: a Blender program has to start
-its own Python.)
-"""
+its own Python.)"""
 
 import contextlib
 import os
@@ -102,8 +101,7 @@ def run_pytest(command: list, junit: Path, timeout: float, env: dict[str, str] |
     """Run a command that writes a junit file (the option is added at its end), and count.
 
     After `timeout` seconds the command and its children are killed, which counts as a failure. `files` is how many a
-    crash counts as: nobody knows what they would have come to. `env` is added to the environment.
-    """
+    crash counts as: nobody knows what they would have come to. `env` is added to the environment."""
     junit.parent.mkdir(parents=True, exist_ok=True)
     junit.unlink(missing_ok=True)
     log = junit.with_suffix(".log")
@@ -135,8 +133,7 @@ def program_command(blender: str) -> list[str]:
 def batches(files: list[Path], size: int) -> list[list[Path]]:
     """Files by the process that runs them: alone with the marker `own_process`, else several together.
 
-    Neighbours in the alphabet are often alike, and long: they are spread over the processes.
-    """
+    Neighbours in the alphabet are often alike, and long: they are spread over the processes."""
     alone = [path for path in files if "pytest.mark.own_process" in path.read_text(encoding="utf-8")]
     others = [path for path in files if path not in alone]
     count = -(-len(others) // size)
@@ -157,8 +154,7 @@ def run_files(
 
     The command is from `wheel_command` or `program_command`, `results` the folder of the reports, named as the stage.
     `env` is added to the environment. The pattern is pytest's -k; files without the marker are not even started. Of
-    the files, `size` share a process.
-    """
+    the files, `size` share a process."""
     select = (["-k", pattern] if pattern else []) + (["-m", marker] if marker else [])
     if marker:
         files = [path for path in files if f"pytest.mark.{marker}" in path.read_text(encoding="utf-8")]
@@ -168,8 +164,7 @@ def run_files(
     env = {"ACTIVE_RAGDOLL_KEPT": str(results / "kept"), **(env or {})}
 
     def run(batch: list[Path]) -> Result:
-        junit = results / f"{batch[0].stem}.xml"
-        result = run_pytest([*command, *batch, *select], junit, 900.0, env, len(batch))
+        result = run_pytest([*command, *batch, *select], results / f"{batch[0].stem}.xml", 900.0, env, len(batch))
         state = "FAIL" if result.failed else "ok" if result.passed else "skip" if result.skipped else "none"
         names = ", ".join(path.stem.removeprefix("test_") for path in batch)
         line = f"  {state:<4}  {results.name:<4}  {names}: {result.counts()}  {result.seconds:.1f} s"

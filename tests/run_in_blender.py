@@ -1,7 +1,6 @@
 """Runs pytest inside a Blender: blender --background --python tests/run_in_blender.py -- tests/blender/test_x.py
 
-It is the pytest of Blender's Python, else the one in the folder that ACTIVE_RAGDOLL_PYTEST names.
-"""
+It is the pytest of Blender's Python, else the one in the folder that ACTIVE_RAGDOLL_PYTEST names."""
 
 import os
 import sys

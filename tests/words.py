@@ -1,8 +1,7 @@
 """All texts of the extension that a user can see, as the catalogues of languages/ have them.
 
 Inside a Blender: `words()` reads labels, tooltips and choices from the registered classes, and sentences from the
-source. `python words.py` brings the catalogues in line: what is gone goes, what is new stands there with "".
-"""
+source. `python words.py` brings the catalogues in line: what is gone goes, what is new stands there with ""."""
 
 import ast
 import json

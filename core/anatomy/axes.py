@@ -34,8 +34,7 @@ _BETWEEN = roles.TWIST, roles.HELPER, roles.GENERIC
 class Axes:
     """The character's unit axes [3] each, at right angles; `forward` is ``left x up``.
 
-    `swapped`: the rig calls left what is right.
-    """
+    `swapped`: the rig calls left what is right."""
 
     up: np.ndarray
     left: np.ndarray

@@ -82,8 +82,7 @@ ANIMAL = {
 def joint_ranges(anatomy: roles.Anatomy, bones, parents) -> list:
     """The range of every body's joint [m]; None for roots and for bones without a role of their own.
 
-    `bones` are those of the bodies [m], `parents` the bodies' parents, -1 at roots [m].
-    """
+    `bones` are those of the bodies [m], `parents` the bodies' parents, -1 at roots [m]."""
     table = HUMAN if anatomy.kind == roles.HUMAN else ANIMAL
     chains, counts = chains_of([anatomy.roles[bone] for bone in bones], parents)
     result = []
@@ -241,8 +240,7 @@ _APART = 4.0  # thighs, [deg]
 def turns_of(posture: Posture, bind: axes.Bind, turns, bones, body_parents) -> np.ndarray:
     """Rotations [m, 4] of the bodies' bones against those of the bodies before, from bind pose, along the bones' axes.
 
-    NaN for roots and for what a posture says nothing of. `turns` are the rotations of the bones' own axes [n, 4].
-    """
+    NaN for roots and for what a posture says nothing of. `turns` are the rotations of the bones' own axes [n, 4]."""
     chains, counts = chains_of([bind.anatomy.roles[bone] for bone in bones], body_parents)
     result = np.full((len(bones), 4), np.nan)
     for i, bone in enumerate(bones):

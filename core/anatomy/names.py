@@ -143,8 +143,7 @@ def read_name(name: str, common: str = "") -> Name:
 def _take_side(words: list) -> tuple[str | None, list]:
     """The side among the words, and the words without it.
 
-    Whole words come first, then the last letter ("r_toe.L"), then glued words ("lefthand", "lhand", "handl").
-    """
+    Whole words come first, then the last letter ("r_toe.L"), then glued words ("lefthand", "lhand", "handl")."""
     for i, word in enumerate(words):
         if word in ("left", "right"):
             return _SIDES[word], words[:i] + words[i + 1 :]
@@ -323,8 +322,7 @@ _SOFT = (TRUNK, ROOT, None)
 
 def settle_trunk(tree: Tree, words: list, sides: list, limbs: dict, found: Structure) -> dict:
     """Role by row for the bones along the middle, of the names' meanings and sides [n], the role by row of the bones of
-    arms and legs, and what the joints say.
-    """
+    arms and legs, and what the joints say."""
     legs = _first(tree, limbs, sides, (r.THIGH,))
     arms = _first(tree, limbs, sides, (r.CLAVICLE, r.UPPER_ARM, r.WING))
     carrier = tree.meeting(*arms.values()) if len(arms) == 2 else -1  # of both arms

@@ -123,8 +123,7 @@ def _upright(read: list, heads: np.ndarray, up: np.ndarray, body: np.ndarray) ->
 def _led(parents, read: list, body: np.ndarray, ends) -> dict:
     """The limb's last bone by the row of what inverse kinematics leads to its place, for limbs without an end.
 
-    A control that a mesh hangs on is an end, too, and gets into `body`; its name is forgotten.
-    """
+    A control that a mesh hangs on is an end, too, and gets into `body`; its name is forgotten."""
     found = {}
     for last, goal, meshed in ends:
         ended = any(body[row] and last in path_to_root(parents, row)[1:] for row in range(len(body)))

@@ -1,7 +1,6 @@
 """What the interface needs: the active armature and bone, why they cannot be acted on now, rows and fields of settings.
 
-A requirement is a function of an armature that gives the reason why it is not met, empty when it is.
-"""
+A requirement is a function of an armature that gives the reason why it is not met, empty when it is."""
 
 from collections import Counter
 from functools import lru_cache
@@ -17,8 +16,7 @@ from .settings import declare
 def character_of(obj):
     """The armature that an object belongs to, None without one: itself, the one that deforms it, it hangs on or is of.
 
-    So a character's mesh, what it holds and each of its bodies stand for it.
-    """
+    So a character's mesh, what it holds and each of its bodies stand for it."""
     while obj is not None and obj.type != "ARMATURE":
         obj = obj.get(built.OWNER) or obj.find_armature() or obj.parent
     return obj
@@ -27,8 +25,7 @@ def character_of(obj):
 def active_armature(context):
     """The character that the active object belongs to, else the only one that selected objects do; None without one.
 
-    Importers select all that they made, and leave any of it active.
-    """
+    Importers select all that they made, and leave any of it active."""
     found = character_of(getattr(context, "object", None))
     others = set() if found else set(map(character_of, getattr(context, "selected_objects", ()))) - {None}
     return others.pop() if len(others) == 1 else found
@@ -111,8 +108,7 @@ def rows(layout, keyed: bool = False):
 def props(layout, data, *names: str | bool, **options) -> None:
     """Several properties of one owner, with the same options; a number whose 0 is none has a switch, and words for it.
 
-    A name that is False is left out, as `condition and name` is.
-    """
+    A name that is False is left out, as `condition and name` is."""
     for name in filter(None, names):
         said = declare.declarations(type(data)).get(name)
         if said is None or not said.zero:

@@ -100,8 +100,7 @@ STATE = State()
 
 def settings_changed(owner, layout: bool = False, stack: bool = True) -> None:
     """Have the run read the settings again, and tell that the cache is outdated; called by update callbacks. With
-    `layout` the ragdoll has to be built anew, with `stack` the motion stack: not for what that reads at each frame.
-    """
+    `layout` the ragdoll has to be built anew, with `stack` the motion stack: not for what that reads at each frame."""
     if STATE.building or not isinstance(owner, bpy.types.Object):
         return
     if stack:

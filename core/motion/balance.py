@@ -111,6 +111,8 @@ class State(NamedTuple):
     turn: tuple = (0.0, 0.0)  # of the animation about the vertical through the pivot [rad]
     facing: float = 0.0  # to where it turns, less with each step
     pivot: complex = 0j
+    load: tuple = (0j, 0j)  # acceleration that it has come to stand against [m/s^2]
+    carried: tuple = (0.0, 0.0, 0.0)  # by the ground under it, with its animation [m]
 
     @property
     def offset(self) -> complex:
@@ -122,6 +124,10 @@ class State(NamedTuple):
         """The capture point's offset."""
         return self.hip + (self.speed + self.coming) / body.omega
 
+    def shown_hip(self, body: Body) -> complex:
+        """The hip's offset as it is seen: so far against a load that it does not turn it about its feet."""
+        return self.hip - self.load[0] / body.omega**2
+
     def is_calm(self, body: Body) -> bool:
         """Whether it stands where its feet are."""
         return abs(self.capture(body) - self.offset) < _CALM * body.size and self.clock > 4.0 * LATENCY * body.time
@@ -130,7 +136,7 @@ class State(NamedTuple):
         """Whether nothing of the push is left."""
         size = abs(self.hip) + abs(self.coming) + abs(self.rise[0]) + self.ahead + abs(self.lean[0]) + self.arms[0]
         size += sum(abs(foot.offset) + abs(foot.height) + abs(foot.turn) for foot in self.feet)
-        size += abs(self.turn[0]) + abs(self.facing)
+        size += abs(self.turn[0]) + abs(self.facing) + sum(map(abs, self.carried)) + abs(self.load[0]) / body.omega**2
         return not any(foot.swing for foot in self.feet) and self.is_calm(body) and size < 1e-3 * body.size
 
 
@@ -138,7 +144,10 @@ class Push(NamedTuple):
     """What acts on the hip in a frame."""
 
     speed: complex = 0j  # that a blow gives it at once [m/s]
-    pull: complex = 0j  # acceleration over the whole frame [m/s^2]
+    shove: complex = 0j  # that what runs into it will have given it, with what it has given already [m/s]
+    pull: complex = 0j  # acceleration by what lasts: wind, weights [m/s^2]
+    start: complex = 0j  # what the ground under it has become faster by [m/s]
+    carry: tuple = (0.0, 0.0, 0.0)  # by so much its animation goes with the ground [m]
     # Where its animation would stand on: turned so far [rad], then shifted and raised [m]; from there it walks back
     left: tuple | None = None
 
@@ -161,8 +170,7 @@ def dot(a: complex, b: complex) -> float:
 def swung(body: Body, hip: complex, speed: complex, pressure: complex, seconds: float) -> tuple[complex, complex]:
     """Offset and speed of a linear inverted pendulum over a pressure point at rest, after some seconds.
 
-    Its two modes `hip +- speed / omega` grow and decay exponentially about the pressure point.
-    """
+    Its two modes `hip +- speed / omega` grow and decay exponentially about the pressure point."""
     rate = body.omega
     grown = (hip + speed / rate - pressure) * math.exp(rate * seconds)
     decayed = (hip - speed / rate - pressure) * math.exp(-rate * seconds)
@@ -204,13 +212,12 @@ def step(body: Body, state: State, stride: Stride, push: Push, seconds: float, m
 def decided(body: Body, state: State, strides: Callable[[float], Stride], seconds: float, manner: Manner) -> State:
     """The state, fallen if the steps to come will not catch the push: so that nobody hangs long over his feet.
 
-    That is looked at once for each push. strides: of the frames to come, the next one first, and beyond.
-    """
+    That is looked at once for each push. strides: of the frames to come, the next one first, and beyond."""
     if not state.clock - seconds < DECIDED * body.time <= state.clock:
         return state
     coming, flat = state, Manner(manner.strength)
     for i in range(round(FORESEEN * body.time / seconds)):
-        coming = step(body, coming, strides(i + coming.ahead), Push(), seconds, flat)
+        coming = step(body, coming, strides(i + coming.ahead), Push(pull=state.load[0]), seconds, flat)
         if coming.fell:
             return state._replace(fell=True)
         if coming.is_calm(body):
@@ -219,12 +226,19 @@ def decided(body: Body, state: State, strides: Callable[[float], Stride], second
 
 
 def _pushed(body: Body, state: State, stride: Stride, push: Push, seconds: float) -> State:
-    if push.speed == 0j and abs(push.pull) * seconds < 1e-3 * body.size / body.time:
+    load = _sprung(state.load, push.pull, 0.5 / body.time, 1.0, seconds)
+    # What it is not standing against yet, and what its hip's own way there takes.
+    net = push.pull - state.load[0] + (load[1] - state.load[1]) / seconds / body.omega**2
+    lacks = max(abs(push.shove) - dot(state.coming, push.shove) / max(abs(push.shove), 1e-12), 0.0)
+    speed = push.speed + lacks * push.shove / max(abs(push.shove), 1e-12)
+    way, carried = speed + net * seconds, tuple(a + b for a, b in zip(state.carried, push.carry, strict=True))
+    state = state._replace(load=load, carried=carried, speed=state.speed - push.start)
+    if abs(way - push.start) < 1e-3 * body.size / body.time:
         return state._replace(clock=state.clock + seconds)
-    lean = state.lean[0], state.lean[1] + 1.3 * push.speed / body.pendulum
+    lean = state.lean[0], state.lean[1] + 1.3 * speed / body.pendulum
     fresh = state.clock > 4.0 * LATENCY * body.time  # a push that lasts is answered once
-    way = push.speed + push.pull * seconds
-    hurries = HURRIED * (FORWARDS if dot(way, stride.heading) > 0.5 * abs(way) else 1.0)
+    felt = way - push.start
+    hurries = HURRIED * (FORWARDS if dot(felt, stride.heading) > 0.5 * abs(felt) else 1.0)
     swings = [left for left, stands in zip(stride.seconds, stride.stands, strict=True) if not stands]
     pace = (1.0 + hurries) * max(1.0, max(swings, default=0.0) / (LANDS * body.time))
     return state._replace(
@@ -274,7 +288,7 @@ def _swinging(body: Body, state: State, stride: Stride, seconds: float) -> State
             hip, speed = swung(body, hip, speed, bearing(body, feet, own + wanted, heading) - borne, dt)
         else:
             hip += speed * dt
-        lean = _sprung(lean, 0.35 * away / body.pendulum, 1.3 / body.time, 0.7, dt)
+        lean = _sprung(lean, 0.35 * away / body.pendulum - state.load[0] / body.gravity, 1.3 / body.time, 0.7, dt)
         arms = _sprung(arms, min(abs(away) / (0.25 * body.leg), 1.0), 1.6 / body.time, 0.8, dt)
     return state._replace(hip=hip, speed=speed, coming=state.coming - given, lean=lean, arms=arms)
 
@@ -406,7 +420,7 @@ def _goal(body: Body, state: State, stride: Stride, k: int, start: complex, left
     low = state.drop[0] + state.drop[1] * left + 0.15 * body.gravity * left**2
     most = math.sqrt(max((STRETCHED * body.leg) ** 2 - (stride.tall - low) ** 2, (0.3 * body.leg) ** 2))
     most = max(min(most, REACH * body.leg), abs(usual))
-    off = usual + goal - state.hip - 1.2 * state.speed * left
+    off = usual + goal - state.shown_hip(body) - 1.2 * state.speed * left
     if abs(off) > most:
         goal -= off / abs(off) * (abs(off) - most)
     return goal + _aside(body, stride, k, stride.places[k] + goal - shown(state, stride, 1 - k))
@@ -447,7 +461,7 @@ def _need(body: Body, state: State, stride: Stride, k: int) -> float:
         left = foot.left(body, foot.clock) if foot.own else stride.seconds[k]
         ankle, hip, offset = stride.places[k], stride.hips[k], foot.swing[1]
     usual = ankle - hip - 1j * (1 - 2 * k) * body.hips * stride.heading
-    way = usual + offset - state.hip - state.speed * left
+    way = usual + offset - state.shown_hip(body) - state.speed * left
     if (far := abs(way)) <= abs(usual):
         return 0.0
     # A heel comes up where a foot is left behind, and less and less where it is as good as aside.

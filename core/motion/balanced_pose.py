@@ -81,8 +81,9 @@ class Figure:
     def posed(self, body: Body, pose: LocalPose, world: np.ndarray, state: State) -> LocalPose:
         """The pose as the state has it; world: of the armature, without shear."""
         now = _Posing(self, body, pose, world, state)
-        positions, hip = np.array(pose.positions, order="C"), (state.hip.real, state.hip.imag)
-        positions[: self.rig.skeleton.root_count] += c.transformed(now.inverse, (*hip, state.rise[0] - state.drop[0]))
+        positions, hip = np.array(pose.positions, order="C"), state.shown_hip(body)
+        way = c.add((hip.real, hip.imag, state.rise[0] - state.drop[0]), state.carried)
+        positions[: self.rig.skeleton.root_count] += c.transformed(now.inverse, way)
         result = write_rotations(LocalPose(positions, pose.rotations, pose.scales), now.turns())
         after = ModelView(self.rig, result, self._legs)
         return limbs.stabilize(list(self.legs), self.rig, result, Inputs(reference=now.planted(after)), after)
@@ -128,7 +129,8 @@ class _Posing:
         positions, rotations = np.array(self.pose.positions, order="C"), {}
         for top, foot, toe, moved in zip(figure._tops, figure._feet, figure.toes, self.state.feet, strict=True):
             ankle, hip = self.world.point(view.positions[foot]), self.world.point(after.positions[top])
-            vector = (moved.offset.real, moved.offset.imag, moved.height + moved.lift)
+            way = moved.offset.real, moved.offset.imag, moved.height + moved.lift
+            vector = c.add(way, self.state.carried)
             limit = max(STRETCHED * self.body.leg, c.length(c.sub(ankle, self.world.point(view.positions[top]))))
             angle, raised = self._heel(c.add(ankle, vector), hip, limit, self._ball(ankle, toe))
             if angle > 0.0 or moved.turn:

@@ -221,8 +221,7 @@ class Biped:
     def straightened(self, deltas, places) -> tuple[np.ndarray, np.ndarray]:
         """A pose as `placed` gives it with those limbs straight that are bent through their backs.
 
-        No posture bends them so; it would turn their upper parts to bring their ends there.
-        """
+        No posture bends them so; it would turn their upper parts to bring their ends there."""
         deltas, places = deltas.copy(), places.copy()
         a, b, e, _extra = self.limbs.T
         upper, lower = unit(places[..., b, :] - places[..., a, :]), places[..., e, :] - places[..., b, :]
@@ -259,8 +258,7 @@ class Biped:
     def _poles(self, way, knee, upper) -> np.ndarray:
         """To where knees and elbows point, from the ways [.., 4, 3] to ends and to knees, and upper limbs' deltas.
 
-        Limbs that are nearly straight, or bent through their backs, tell it by their own hinges.
-        """
+        Limbs that are nearly straight, or bent through their backs, tell it by their own hinges."""
         forward = unit(way)
         bend = knee - forward * dot(knee, forward)
         own = unit(q.cross(forward, q.rotate(upper, self.hinges[:, 0])))

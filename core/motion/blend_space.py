@@ -47,8 +47,7 @@ class Axis:
 
     def share(self, value: float) -> float:
         """A value as 0..1 from minimum to maximum; clamped, or wrapped into 0 <= x < 1. Raises RagdollError: a value
-        that is not a number.
-        """
+        that is not a number."""
         if math.isnan(value) or (self.ends == WRAP and not math.isfinite(value)):
             raise RagdollError(f'The input of axis "{self.name}" is not a number')
         if self.ends == CLAMP:
@@ -254,8 +253,7 @@ class SpacePlayer:
 
     def __init__(self, name, space, clips, *, aim=False, speeds=None, sync=NORMALIZED, smoothing=(0.0, 0.0)) -> None:
         """Samples in the order of the space's names. Those of an aim offset are such as `check_aim` lets through; their
-        first frames count. Raises RagdollError: additive samples beside whole ones, or what `SyncGroup` refuses.
-        """
+        first frames count. Raises RagdollError: additive samples beside whole ones, or what `SyncGroup` refuses."""
         self.name, self.space = name, space
         self.smoothing = tuple(float(value) for value in smoothing)[: len(space.axes)]
         if not aim:
@@ -266,8 +264,7 @@ class SpacePlayer:
 
     def step(self, state: SpaceState | None, given: Sequence[float], seconds: float) -> SpaceState:
         """The state at the next frame, `seconds` being its time; without a state, that at the shot's first frame. The
-        phase advances by the mean of both frames' rates. Raises RagdollError: an input that is not a number.
-        """
+        phase advances by the mean of both frames' rates. Raises RagdollError: an input that is not a number."""
         if state is None:
             given = tuple(float(value) for value in given)
             return SpaceState(given, given, 0.0, seconds, self.space.weights(*given))
@@ -354,8 +351,7 @@ def check_aim(name: str, sample: Clip) -> None:
 def ground_direction(velocity_ws: ArrayLike, forward_ws: ArrayLike) -> float | None:
     """Angle [rad] about Z from where a character faces to where it moves, -pi..pi, positive to its left.
 
-    None where it stands still or faces along Z.
-    """
+    None where it stands still or faces along Z."""
     (x, y), (ahead_x, ahead_y) = (np.asarray(vector, dtype=float)[:2].tolist() for vector in (velocity_ws, forward_ws))
     if math.hypot(x, y) < _STILL or math.hypot(ahead_x, ahead_y) < 1e-9:
         return None

@@ -69,8 +69,7 @@ class Clip:
     def at(self, clip_time: float) -> LocalPose:
         """The pose [n] at a time within the clip [s], which is held at its ends.
 
-        Between frames positions and scales are interpolated linearly and rotations on the shortest arc.
-        """
+        Between frames positions and scales are interpolated linearly and rotations on the shortest arc."""
         below, share = self.place(clip_time)
         if share == 0.0:
             return take(self.poses, below)
@@ -83,8 +82,7 @@ class Clip:
 
     def mapped(self, skeleton: Skeleton, bind: LocalPose) -> "Clip":
         """This motion on another skeleton's bones of the same names, relative to the parent bones; other bones stand in
-        that skeleton's bind pose [n]. Raises RagdollError: no bone of the clip is in the skeleton.
-        """
+        that skeleton's bind pose [n]. Raises RagdollError: no bone of the clip is in the skeleton."""
         row = {bone: i for i, bone in enumerate(self.bones)}
         target = [i for i, bone in enumerate(skeleton.names) if bone in row]
         if not target:
@@ -129,8 +127,7 @@ class Clip:
 def interpolate(a: LocalPose, b: LocalPose, share: ArrayLike) -> LocalPose:
     """From a to b by shares, a number or [..., n]: a at 0 and b at 1, both to the bit; shortest arcs between.
 
-    Of two additive poses the result is one, in the same space. Both are finite.
-    """
+    Of two additive poses the result is one, in the same space. Both are finite."""
     share = np.asarray(share, dtype=np.float64)
     if share.ndim == 0 and share == 1.0:
         return b
@@ -156,8 +153,7 @@ def between(a: LocalPose, b: LocalPose, share: np.ndarray) -> LocalPose:
 def weighted_sum(poses: LocalPose, weights: np.ndarray) -> LocalPose:
     """Mean of poses [k, n] of one kind with weights [k] that sum to 1; rotations normalised.
 
-    A weight that is the only one gives its pose to the bit.
-    """
+    A weight that is the only one gives its pose to the bit."""
     arrays = poses.positions, poses.scales
     positions, scales = (weights.dot(array.reshape(len(weights), -1)).reshape(array.shape[1:]) for array in arrays)
     return like(poses, positions, quaternion.weighted_mean(poses.rotations, weights), scales)
@@ -249,8 +245,7 @@ class SyncGroup:
 def contact_markers(heights: ArrayLike, fps: float, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
     """(name, time [s]) of where feet come down, to a quarter of their range above their lowest: for `Clip.markers`.
 
-    `heights` are those of each foot over the ground [f, feet]; the last frame of a cycle is the first again.
-    """
+    `heights` are those of each foot over the ground [f, feet]; the last frame of a cycle is the first again."""
     heights = np.asarray(heights, dtype=np.float64)
     low, high = heights.min(axis=0), heights.max(axis=0)
     level = low + 0.25 * (high - low)
@@ -266,8 +261,7 @@ def contact_markers(heights: ArrayLike, fps: float, names: Sequence[str]) -> tup
 def _warp(clip: Clip, first: Clip) -> tuple[tuple[NDArray, NDArray], int]:
     """Phases and clip times between which time runs evenly, and the number of rounds in the clip.
 
-    A round is the shortest part that the first clip's markers repeat.
-    """
+    A round is the shortest part that the first clip's markers repeat."""
     times = np.array([time for _, time in clip.markers])
     if not np.isfinite(times).all() or (np.diff(times) <= 0.0).any() or times[0] < 0.0 or times[-1] >= clip.length:
         raise RagdollError(f'The markers of clip "{clip.name}" must rise from 0 to before its end ({clip.length:g} s)')

@@ -99,8 +99,7 @@ def unit(v, fallback):
 def perpendicular(u, wanted):
     """The unit vector at a right angle to the unit vector `u` that is nearest to `wanted`.
 
-    Where `wanted` lies along `u`: one that depends on `u` alone, so that it is the same from frame to frame.
-    """
+    Where `wanted` lies along `u`: one that depends on `u` alone, so that it is the same from frame to frame."""
     ux, uy, uz = u
     wx, wy, wz = wanted
     ahead = wx * ux + wy * uy + wz * uz
@@ -143,8 +142,7 @@ def axis_angle(axis, angle):
 def arc(u, v, about):
     """The smallest rotation that turns the unit vector `u` into the unit vector `v`.
 
-    Where they are opposite every axis at a right angle to `u` would do: the one nearest to `about` is taken.
-    """
+    Where they are opposite every axis at a right angle to `u` would do: the one nearest to `about` is taken."""
     ux, uy, uz = u
     vx, vy, vz = v
     w = 1.0 + (ux * vx + uy * vy + uz * vz)
@@ -235,8 +233,7 @@ def transformed(columns: tuple | None, v: tuple) -> tuple:
 class ModelView:
     """Positions, rotations and scales in model space of some bones and all above them, as components: of each bone by
     its level index, and of the armature by -1. Those that are `local_` are relative to the parent. Where nothing is
-    scaled, `scales` and `local_scales` are None.
-    """
+    scaled, `scales` and `local_scales` are None."""
 
     def __init__(self, rig: Rig, pose: LocalPose, bones: tuple, replaced: dict | None = None) -> None:
         """`replaced`: local rotations to take instead of the pose's, by bone."""

@@ -52,8 +52,7 @@ class Passage:
     def pose(self, rig: Rig, motion: LocalPose, world: np.ndarray, frame: float) -> LocalPose:
         """The pose [n] at a frame, from that of the motion as it is played in its own place.
 
-        `world` is the armature object's matrix [4, 4] at the frame.
-        """
+        `world` is the armature object's matrix [4, 4] at the frame."""
         seconds = self.seconds(frame)
         if self.planned is not None:
             moved = moved_pose(rig, self.planned.at(seconds), self.place, world)
@@ -89,8 +88,7 @@ def _lowest(rig: Rig, points: np.ndarray, matrices: np.ndarray) -> np.ndarray:
 
 def moved_pose(rig: Rig, pose: LocalPose, place: np.ndarray, world: np.ndarray) -> LocalPose:
     """A local pose [n] as it is seen with the armature object at a place [4, 4], with the object where it is. Raises
-    RagdollError: a world matrix of no extent.
-    """
+    RagdollError: a world matrix of no extent."""
     inside = solved(world, place)
     result = pose.copy()
     roots = slice(0, rig.skeleton.root_count)

@@ -170,8 +170,7 @@ class Graph:
     def step(self, state: GraphState, parameters: Mapping[str, float]) -> GraphState:
         """The state one frame later; sources advance, then the first transition whose conditions hold begins.
 
-        `parameters` are those of the new frame; what is not given has its default.
-        """
+        `parameters` are those of the new frame; what is not given has its default."""
         values = {**self.parameters, **parameters}
         frame = state.frame + 1
         sources = ((p, self.states[p.state].source) for p in state.playing)
@@ -294,8 +293,7 @@ class GraphPlayer(stack.Step):
     def apply(self, rig: stack.Rig, pose: stack.LocalPose, inputs: GraphInputs, state, seconds: float) -> tuple:
         """The pose that the current states give, over the one below as far as the weight goes, and a `GraphPlaying`.
 
-        A parameter that is not a number counts with its default. A state that cannot be shown shows the pose below.
-        """
+        A parameter that is not a number counts with its default. A state that cannot be shown shows the pose below."""
         values = {name: float(value) for name, value in inputs.parameters.items() if math.isfinite(value)}
         wrong = "Its value is not a number: its default counts"
         self.messages = {f'Parameter "{name}"': wrong for name in inputs.parameters if name not in values}

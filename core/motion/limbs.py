@@ -32,8 +32,7 @@ _ASIDE = 0.05  # of the way past it, how far a joint of bind pose may be off tha
 def without_pieces(rig: Rig, path: list) -> list:
     """A path from a limb's end upwards without the bones that only go on the part that their parent begins.
 
-    These are the second halves of bones in two parts: they keep their shape where the limb is bent. Both ends stay.
-    """
+    These are the second halves of bones in two parts: they keep their shape where the limb is bent. Both ends stay."""
     kept, heads = path[:1], rig.bind_positions
     for bone, above in pairwise(path[1:]):
         role, way = rig.roles[bone], heads[kept[-1]] - heads[above]
@@ -68,8 +67,7 @@ def bend_direction(joints: list, line, size: float, of_bind) -> tuple:
 def bind_bend(rig: Rig, bones: tuple) -> tuple:
     """Where the leg bends in bind pose, in the frame of its first bone.
 
-    A leg that is straight there too bends to the side of the foot's own offset, else any one, always the same.
-    """
+    A leg that is straight there too bends to the side of the foot's own offset, else any one, always the same."""
     view = ModelView(rig, rig.bind, rig.with_ancestors(bones))
     joints = [tuple(view.positions[bone]) for bone in bones]
     line = c.unit(c.sub(joints[-1], joints[0]), (0.0, 0.0, -1.0))
@@ -180,8 +178,7 @@ def _off_line(chain: list, total: float, target, bend) -> list:
 def _stretched(start, joints: list, lengths: list) -> list:
     """The joints of a chain whose first one is moved: each at its distance from the one before, towards where it was.
 
-    Where two have met, the segment keeps its direction.
-    """
+    Where two have met, the segment keeps its direction."""
     result = [start]
     for (old, joint), segment in zip(pairwise(joints), lengths, strict=True):
         way, before = c.sub(joint, result[-1]), c.unit(c.sub(joint, old), (0.0, 0.0, 1.0))
@@ -231,8 +228,7 @@ def solve(root, joint, end, effector, pole, stretch: tuple | None = None) -> tup
 @dataclass
 class TwoBoneIK:
     """An entry of the motion stack; the end bone keeps its rotation in model space unless told otherwise. Raises
-    RagdollError: a bone without a grandparent, or with a frame below the limb; names entry and bones.
-    """
+    RagdollError: a bone without a grandparent, or with a frame below the limb; names entry and bones."""
 
     rig: InitVar[Rig]  # the character, to check the bones against
     end_bone: int  # level index; its parent is the lower limb, its grandparent the upper, see `without_pieces`
@@ -273,8 +269,7 @@ class TwoBoneIK:
 
     def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state=None, seconds: float = 0.0) -> tuple:
         """(pose, None): the pose with the limb brought to `inputs.target`, bending to `inputs.pole`. Raises
-        RagdollError: effector, pole or weight that are not numbers; names the entry.
-        """
+        RagdollError: effector, pole or weight that are not numbers; names the entry."""
         weight = weight_of(inputs.weight, self.name)
         if weight == 0.0:
             return pose, None
@@ -459,8 +454,7 @@ def _offsets(view: ModelView, bones: tuple) -> list:
 def _toward(leg: LegStabilizer, now: ModelView, based: list, target: tuple) -> dict:
     """Local rotations of the leg's bones that bring the foot to a point.
 
-    Target and `based`, the rotations of the bones whose shape the leg keeps, are in the frame of the first bone.
-    """
+    Target and `based`, the rotations of the bones whose shape the leg keeps, are in the frame of the first bone."""
     bones, offsets = leg.bones, _offsets(now, leg.bones)
     hip, places = (0.0, 0.0, 0.0), leg.joints
     joints = [hip]

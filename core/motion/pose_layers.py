@@ -94,8 +94,7 @@ class LayerStack(Step):
     def apply(self, rig: Rig, pose: LocalPose, inputs: LayerInputs, state: dict | None, seconds: float) -> tuple:
         """The pose with all layers on top; the state is that of the blend spaces by name.
 
-        A layer that fails is left out and told; the rest goes on.
-        """
+        A layer that fails is left out and told; the rest goes on."""
         spaces, troubles = step_all(self.players, state or {}, inputs.spaces, seconds)
         errors = {key: RagdollError(f'Blend space "{self.players[key].name}": {why}') for key, why in troubles.items()}
         frame = LayerInputs(inputs.weights, spaces | errors, inputs.poses, seconds)
@@ -131,8 +130,7 @@ def mask_from_bones(skeleton: Skeleton, bones: Sequence[str], *, depth: int = 0,
 def mask_from_roles(roles: Sequence[str], wanted, sides: Sequence[str], side: str | None = None) -> np.ndarray:
     """A mask [n] that is 1 on bones of the wanted roles and, unless it is None, of one side.
 
-    It is in the order of `roles` and `sides`, which say what each bone is; see `core.anatomy.roles`.
-    """
+    It is in the order of `roles` and `sides`, which say what each bone is; see `core.anatomy.roles`."""
     return np.array([role in wanted and side in (None, own) for role, own in zip(roles, sides, strict=True)], float)
 
 

@@ -137,8 +137,7 @@ def weight_of(weight, entry: str) -> float:
 
 def vector_to_model(vector_ws, world) -> np.ndarray:
     """A direction of the world, such as up, as unit vector [3] in armature space. Raises RagdollError: a world matrix
-    of no extent, or a vector of no length.
-    """
+    of no extent, or a vector of no length."""
     vector = np.asarray(vector_ws, dtype=float)
     if world is not None:
         vector = solved(np.asarray(world, dtype=float)[:3, :3], vector)

@@ -44,8 +44,7 @@ class TransformBone:
 
     def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state=None, seconds: float = 0.0) -> tuple:
         """(pose, None): the pose with the bone transformed, by `inputs.weight`. Raises RagdollError: a weight or value
-        that is not a number, a parent of scale 0; names the entry.
-        """
+        that is not a number, a parent of scale 0; names the entry."""
         weight = weight_of(inputs.weight, self.name)
         if weight == 0.0 or (self.translation_mode, self.rotation_mode, self.scale_mode) == (IGNORE,) * 3:
             return pose, None

@@ -87,8 +87,7 @@ class Situation:
 
 def overlaps(shapes: list, parents, exempt=()) -> list:
     """Pairs of bodies that stand in each other without being joined: (i, j, depth [m]), i < j, the deepest first. Of
-    `fitting.Shape`s [m], the bodies' parents, -1 at roots [m], and `exempt` pairs, which do not collide.
-    """
+    `fitting.Shape`s [m], the bodies' parents, -1 at roots [m], and `exempt` pairs, which do not collide."""
     apart = {frozenset(pair) for pair in exempt} | {frozenset((i, int(k))) for i, k in enumerate(parents)}
     pairs = [pair for pair in combinations(range(len(shapes)), 2) if frozenset(pair) not in apart]
     depths_of = overlap.depths(shapes, *np.array(pairs, dtype=int).reshape(-1, 2).T).tolist()

@@ -314,8 +314,7 @@ CIRCLE = 48  # segments
 def box_met(origin, direction, matrices, halves) -> tuple[int, float]:
     """The first box that a ray [3], [3] meets and the distance to it, in lengths of `direction`; (-1, inf) if none.
 
-    Boxes have rigid matrices [m, 4, 4] and half sizes [m, 3].
-    """
+    Boxes have rigid matrices [m, 4, 4] and half sizes [m, 3]."""
     turned = np.asarray(matrices)[:, :3, :3].transpose(0, 2, 1)
     start = np.einsum("mij,mj->mi", turned, np.asarray(origin, dtype=float) - matrices[:, :3, 3])
     way = np.einsum("mij,j->mi", turned, np.asarray(direction, dtype=float))

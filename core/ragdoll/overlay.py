@@ -62,8 +62,7 @@ def swung(direction, angle) -> np.ndarray:
 def cone_edges(limit_min, limit_max, radius: float) -> np.ndarray:
     """Rim and spokes [k, 2, 3] of a cone's swing limit, in the parent's joint frame.
 
-    The rim's points are spread on the ellipse and not in angle: a flat one keeps its tips.
-    """
+    The rim's points are spread on the ellipse and not in angle: a flat one keeps its tips."""
     x, z = np.cos(_DIRECTIONS), np.sin(_DIRECTIONS)
     half = half_axes_of(limit_min, limit_max)
     x, z = x * np.where(x >= 0.0, half[0], half[1]), z * np.where(z >= 0.0, half[2], half[3])
@@ -234,8 +233,7 @@ class Wires:
 
     def outlined(self, matrices, eye, kept: "Kept") -> np.ndarray:
         """Which of the lines that are kept are seen [k]: of a body those at which its surface turns out of sight. `eye`
-        is the homogeneous place of the viewer [4], or with 0 at the end the direction to him.
-        """
+        is the homogeneous place of the viewer [4], or with 0 at the end the direction to him."""
         seen = np.ones(len(kept.group), dtype=bool)
         rows = np.flatnonzero(kept.group % KINDS == BODY)
         place = np.linalg.solve(np.asarray(matrices, dtype=float), np.asarray(eye, dtype=float))[kept.body[rows]]
@@ -272,8 +270,7 @@ class Wires:
 
     def lines(self, matrices, selected, show: "Show | None" = None, eye=None) -> "Lines":
         """The lines of a frame, for world matrices of the bodies [m, 4, 4] and which of them are selected [m]. `eye`:
-        see `outlined`; without one all edges of the bodies are seen.
-        """
+        see `outlined`; without one all edges of the bodies are seen."""
         show = show or Show()
         selected = np.asarray(selected, dtype=bool)
         reading = self.read(matrices)
@@ -328,8 +325,7 @@ class Reading:
 class Show:
     """What is wanted: bodies, joints (connections and separations), limits.
 
-    `calm`: joints and limits of the selected bones only, and of those near the end of their range.
-    """
+    `calm`: joints and limits of the selected bones only, and of those near the end of their range."""
 
     bodies: bool = True
     joints: bool = True

@@ -76,8 +76,7 @@ def along(weights, rows, value, end=None) -> np.ndarray:
 def falloff(weights, parents, bone: int, value: float, reach: float, way: str = DOWN) -> np.ndarray:
     """A bone set to a value, and those below (DOWN) or above it (UP) drawn there, less the further away.
 
-    From `reach` bones away, > 0, nothing changes any more.
-    """
+    From `reach` bones away, > 0, nothing changes any more."""
     weights = np.asarray(weights, dtype=float)
     up, down = distances(parents, bone)
     far = np.where(up == 0.0, down, np.inf) if way == DOWN else np.where(down == 0.0, up, np.inf)

@@ -10,8 +10,8 @@ from active_ragdoll.core.blender.tools import story
 
 from .. import character, shot
 
-PEOPLE, ROWS, APART = 10, 2, (1.5, 1.7)  # [m] aside and ahead
-FIRST, LATER, LAST = 12, 4, 420  # frames
+PEOPLE, ROWS, APART = 10, 2, (1.9, 1.9)  # [m] aside and ahead
+FIRST, LATER, LAST = 12, 4, 500  # frames
 IMPULSES, BLOW = (28.0, 125.0), 0.12  # [N s] of the first and the last one, [s]
 HANGING = shot.both_sides({"upper_arm": (0.18, 0.05, -1.0), "forearm": (0.08, -0.15, -1.0), "hand": (0.0, -0.1, -1.0)})
 
@@ -34,7 +34,7 @@ def main(out: Path) -> None:
         way = np.array((1.0, -0.25 + 0.5 * (i % ROWS), 0.1))
         effects.add_hit(person, scene, "spine.003", FIRST + LATER * i, tuple(impulse * way), duration=BLOW)
     middle = 0.5 * APART[0] * (PEOPLE / ROWS - 1)
-    shot.camera(scene, (middle - 1.8, -7.0, 2.3), (middle + 0.5, 0.4, 0.75), lens=29.0)
+    shot.camera(scene, (middle - 1.8, -7.0, 2.3), (middle + 0.5, 0.4, 0.75), lens=25.0)
     found, cost = shot.run(scene, lambda: [person.active_ragdoll.state for person in people])
     fell = [i + 1 for i in range(PEOPLE) if "LIMP" in {states[i] for states in found.values()}]
     up = [i for i in fell if found[LAST][i - 1] == "ANIMATED"]

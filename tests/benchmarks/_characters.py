@@ -1,7 +1,6 @@
 """The frame of the benchmarks: the command line, tables and aims, the extension.
 
-A benchmark is a function that measures, prints its tables and returns its figures; `bench` does the rest.
-"""
+A benchmark is a function that measures, prints its tables and returns its figures; `bench` does the rest."""
 
 import argparse
 import json
@@ -27,8 +26,7 @@ def bench(run: Callable[..., tuple[dict, bool]], description: str, **options: ob
     """Measure with the options of the command line, write the figures where asked, and end the process.
 
     `run` takes the options by name and returns its figures and whether all aims are met. `options` has a default for
-    each: a list takes several values, False is a switch. The description is the text of --help.
-    """
+    each: a list takes several values, False is a switch. The description is the text of --help."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawTextHelpFormatter)
     for name, default in options.items():
         if default is False:

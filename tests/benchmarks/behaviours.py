@@ -22,8 +22,7 @@ Aims: every plan within the bounds, 2 % of the height, 1.3 times the acceleratio
 pushes: walks, and others that stand (--pushed ...); [deg to the left], N s of a man of 70 kg. Steps, the largest slide
 of a foot that stands beyond the walk's own [mm a frame], the hip's largest acceleration [m/s^2], how near the legs come
 to each other, also without the push [cm], the time until it is knocked out [s], whether it is over at the end.
-Aims: 60 forwards, 50 backwards, 45 aside (an ellipse), 25 standing are caught; 2 mm; 8 m/s^2; 5 cm; 0.6 s.
-"""
+Aims: 60 forwards, 50 backwards, 45 aside (an ellipse), 25 standing are caught; 2 mm; 8 m/s^2; 5 cm; 0.6 s."""
 
 import itertools
 import random

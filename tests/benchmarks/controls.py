@@ -12,8 +12,7 @@ stretched  the same by IK without exact joints: the rig's solver stretches bones
            "stretch", which a bake reports and exact joints key away; as missed counts what is beyond it
 planes     in which limbs by IK bend, where they are bent by more than 10 deg (2 deg)
 cost       seconds of the search, and of 250 frames in FK and IK (10); how often Blender evaluates a frame; how many
-           times as long the rig's own operators take that snap its IK to its FK, where it has such
-"""
+           times as long the rig's own operators take that snap its IK to its FK, where it has such"""
 
 import json
 import re

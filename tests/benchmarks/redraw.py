@@ -2,8 +2,7 @@
 
     BLENDER_WINDOW=... python dev.py bench redraw
 
-Both are run in turns in one Blender with a window, medians of some rounds. Aim: ratio at most 1.3.
-"""
+Both are run in turns in one Blender with a window, medians of some rounds. Aim: ratio at most 1.3."""
 
 import os
 import shlex

@@ -93,8 +93,7 @@ def layered(scene, on_object: bool = False, stretch: float = 0.0, paws: bool = F
     """Deforming bones that copy a layer between, which copies FK or IK chains as a property says: 0 is FK.
 
     The properties of all limbs are on one bone, as in CloudRig, or on the armature object, as in MHX. With
-    paws the chains of legs have three bones.
-    """
+    paws the chains of legs have three bones."""
     table = dict(BENT)
     for side in ".L", ".R":
         for upper, lower, end in LIMBS:

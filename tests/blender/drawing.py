@@ -127,8 +127,7 @@ def drawn(panel, obj) -> list | None:
 
 def standing_in(panel, layout):
     """A stand-in for one of our panels, with what it and its bases of ours define, that draws into a test's layout:
-    Blender makes real ones only while it draws.
-    """
+    Blender makes real ones only while it draws."""
     package = panel.__module__.rpartition(".")[0]
     ours = [cls for cls in reversed(panel.__mro__) if cls.__module__.startswith(package)]
     defined = {name: value for cls in ours for name, value in vars(cls).items() if not name.startswith("__")}

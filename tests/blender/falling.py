@@ -93,8 +93,7 @@ def fall(name, side, tone, reflexes, speed=1.2, frames=LAST, bones="MAIN", groun
     """A character, knocked out by a push that gives its whole mass a speed [m/s], as of 1.8 m.
 
     It stays down, unless the settings of its recovery say otherwise. ground: flat, slope or stairs.
-    look(obj, seconds): at each frame, with the time after the hit.
-    """
+    look(obj, seconds): at each frame, with the time after the hit."""
     rig = rigs.load(name)
     obj, scene = rig.obj, rig.scene
     tall = [np.ptp(pose[:, 2, 3]) for pose in rigs.shown(scene, obj, (rig.last, rig.first)).values()]

@@ -2,8 +2,7 @@
 
 The extension is the one installed and enabled, where there is one; otherwise it is loaded from the
 repository. Either way tests import it as `active_ragdoll`, and `core` is the same module as
-`active_ragdoll.core`: two copies of one module would have two run-time states and register twice.
-"""
+`active_ragdoll.core`: two copies of one module would have two run-time states and register twice."""
 
 import importlib
 import importlib.abc
@@ -54,8 +53,7 @@ def installed_name() -> str:
 
 def load_extension() -> tuple[ModuleType, bool]:
     """Make `import active_ragdoll` work, registered: the package, and whether it is to be unregistered here too.
-    Raises RuntimeError: the environment asks for the installed extension and none is enabled.
-    """
+    Raises RuntimeError: the environment asks for the installed extension and none is enabled."""
     if real := installed_name():
         sys.meta_path[:0] = [AliasFinder(NAME, real), AliasFinder("core", real + ".core")]
         return importlib.import_module(NAME), False
@@ -85,8 +83,7 @@ def own_handlers() -> set[tuple[str, str]]:
 def exit_now(status: int) -> None:
     """Leave without the interpreter's clean-up.
 
-    A bpy wheel that has simulated a rigid body world hangs there, or prints thousands of lines.
-    """
+    A bpy wheel that has simulated a rigid body world hangs there, or prints thousands of lines."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

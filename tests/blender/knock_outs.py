@@ -82,8 +82,7 @@ def jumps(obj, shown, rows, fps=24.0):
 def pops_where_it_begins(scene, obj, shown, frame):
     """Largest jump of a joint's velocity when it leaves limpness at a frame, beside one that is left lying [m/s].
 
-    Limp bodies tremble and flop by themselves. Until then both are the same.
-    """
+    Limp bodies tremble and flop by themselves. Until then both are the same."""
     rigs.changed(obj.active_ragdoll.recovery.events.add(), frame=frame, phase="LIMP", hold=True)
     difference = {}
     for now in simulate.frames(scene):

@@ -1,7 +1,6 @@
 """Characters of our own for the sweeps: naming schemes, scales, roots, stub bones and bodies of many kinds.
 
-They need no file, so that a clone without ../shared tests as much as it can. See `rigs.load`.
-"""
+They need no file, so that a clone without ../shared tests as much as it can. See `rigs.load`."""
 
 import math
 from pathlib import Path

@@ -19,8 +19,7 @@ def prepare(scene, path) -> None:
 def reading(scene, obj):
     """Context that gives what renders in it evaluate: world matrices [n, 4, 4] of a character's bones by frame.
 
-    A render has its own depsgraph. Sub-frames are among them, as fractions.
-    """
+    A render has its own depsgraph. Sub-frames are among them, as fractions."""
     seen = {}
 
     def read(_scene, graph=None):

@@ -8,8 +8,7 @@ Most tests begin with one of these:
   whatever the run says of them.
 - `set_weights`, `select`, `empty`, `duplicate`; `part`, `rows`, `masses`, `mass_center` of a character with a ragdoll.
 
-The extension is imported inside functions only: golden/shots.py uses this file with the extension of any commit.
-"""
+The extension is imported inside functions only: golden/shots.py uses this file with the extension of any commit."""
 
 import importlib
 import json
@@ -81,8 +80,7 @@ def load(name: Path | str, frames: int = 0) -> Rig:
     """A character of the test data (its largest armature) or of our own, in a file of its own, at its first frame.
 
     It is imported or made once and kept as a .blend for all processes that run tests in this Blender. The scene's range
-    is its clip, or at most so many frames of it after the first.
-    """
+    is its clip, or at most so many frames of it after the first."""
     import own_characters
     import third_party
 
@@ -470,8 +468,7 @@ def check_shown(scene, obj, expected, frames, tolerance: float) -> None:
 def animation(obj, frames) -> dict:
     """World matrices [n, 4, 4] of the bones by frame, of the animation alone; call before building.
 
-    It steps the scene, so the character must not have a ragdoll that runs.
-    """
+    It steps the scene, so the character must not have a ragdoll that runs."""
     assert not obj.active_ragdoll.is_ragdoll
     scene, current = bpy.context.scene, bpy.context.scene.frame_current
     result = shown(scene, obj, frames)
@@ -526,8 +523,7 @@ def angles(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def momenta(poses: np.ndarray, masses: np.ndarray, moments: np.ndarray, fps: float) -> tuple:
     """Momentum, angular momentum about the common centre of mass and spin of bodies, all [f - 1, m, 3], by differences
-    of poses: world matrices [f, m, 4, 4] of the bodies, in whose frames their inertia is diagonal, moments [m, 3].
-    """
+    of poses: world matrices [f, m, 4, 4] of the bodies, in whose frames their inertia is diagonal, moments [m, 3]."""
     from active_ragdoll.core import quaternion
 
     places, turns = poses[:, :, :3, 3], poses[:, :, :3, :3]

@@ -1,6 +1,5 @@
 """What the main bones of real rigs are, read off the rigs by hand: from their names, and where those say nothing from
-where the joints stand.
-"""
+where the joints stand."""
 
 from dataclasses import dataclass, field
 

@@ -171,8 +171,7 @@ def test_what_is_stuck_too_far_off_is_looked_for_from_where_it_begins(fresh_scen
     for name, value in {"STEPS": 3, "FAR": np.inf}.items():  # so few that a start far off leads nowhere
         monkeypatch.setattr(controls, name, value)
     wanted = rig.trial(rig.copy.pose.bones["tail0"], Matrix.Rotation(0.1, 4, "X"))
-    before = np.array([Matrix.Rotation(2.5, 4, "X")] * 3)
-    assert rig.solve(1, wanted, before)[1].max() < 1e-2
+    assert rig.solve(1, wanted, np.array([Matrix.Rotation(2.5, 4, "X")] * 3))[1].max() < 1e-2
 
 
 def test_what_a_tweak_bends_is_foreseen_where_the_bone_has_turned(fresh_scene):

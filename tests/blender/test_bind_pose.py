@@ -1,8 +1,7 @@
 """Rest poses that no body could take, and bind poses from the animation: all that counts from them is as it should be.
 
 Files of motion capture may have all bones along one axis at rest. `in_line` makes such a character of an ordinary one:
-the same joints move in the same way, so that the ordinary one says what its ragdoll has to be like.
-"""
+the same joints move in the same way, so that the ordinary one says what its ragdoll has to be like."""
 
 import math
 

@@ -82,8 +82,7 @@ def test_the_ragdoll_is_the_same_up_to_the_transform(scene, place):
 
     Masses of giants (core.anatomy.masses.GIANT) and dwarfs (DWARF) stop changing; a mirrored body is a rotation, so its
     other axes may be flipped. Bodies sleep by the speeds of falling: a giant does not freeze in mid-fall, a dwarf not
-    tremble for ever.
-    """
+    tremble for ever."""
     obj = rigs.human(scene)
     build.build(obj, scene)
     before, (speed, turn) = rigs.plan_of(obj), _sleep_thresholds(obj)

@@ -17,8 +17,7 @@ def _skip_where_blender_crashes(what, when):
 
     Blender 4.2 does so when it frees other bodies, later versions when the evaluated copies of its joints go, in the
     very update that follows the deletion, before any handler. That crashes now and then. So helpers cannot be selected,
-    which is tested below.
-    """
+    which is tested below."""
     if what in ("body", "target") and when != "before":
         pytest.skip("Blender crashes when a rigid body that has joints is deleted after a step")
     if bpy.app.version < (4, 3, 0) and when != "before" and what in ("body", "target", "joint"):
@@ -62,8 +61,7 @@ def test_a_helper_deleted_by_hand(scene, what, when):
 def test_a_body_or_joint_of_the_users_own_is_deleted(scene, kind):
     """The run ends before the next step; from the first frame on it goes on without what was deleted.
 
-    The body has no joint: see `_skip_where_blender_crashes`.
-    """
+    The body has no joint: see `_skip_where_blender_crashes`."""
     _skip_where_blender_crashes("joint", "mid-shot")
     obj = rigs.swinging_human(scene, 1, 20)
     boxes = [rigs.box(scene, name, (0.2, 0.2, 0.2), (x, 5.0, 3.0)) for name, x in (("A", 0.0), ("B", 0.3), ("C", 2.0))]

@@ -1,7 +1,6 @@
 """A character whose ragdoll is in another scene, copied, appended, linked or deleted since, shows its animation there.
 
-Build works where it is now, Remove never raises, and the first scene plays as before.
-"""
+Build works where it is now, Remove never raises, and the first scene plays as before."""
 
 import bpy
 import numpy as np

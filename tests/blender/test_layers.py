@@ -131,8 +131,7 @@ def graph_of(rig, states, parameters, transitions):
         else:
             state.source, state.blend_space = "BLEND_SPACE", action
     for name, read in parameters:
-        values = {"kind": read} if read == "BOOL" else {"read": read}
-        _add(rig, "PARAMETER", graph.parameters, name=name, **values)
+        _add(rig, "PARAMETER", graph.parameters, name=name, **{"kind" if read == "BOOL" else "read": read})
     for origin, target, blend, conditions in transitions:
         made = _add(rig, "TRANSITION", graph.transitions, origin=origin, target=target, blend_time=blend)
         for parameter, compare, value in conditions:

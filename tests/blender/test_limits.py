@@ -38,8 +38,7 @@ def test_limits_set_by_hand_survive_new_builds_and_what_a_build_finds_is_no_edit
 def test_a_limp_shank_bends_back_and_stops_at_its_limits(scene, pull, bends, roll):
     """The thigh is held; gravity pulls the shank back (it folds until its limit) or forward (it stays straight).
 
-    The human faces -Y, so +Y is behind. The limits are narrowed to stop the fold within reach of a steady pull.
-    """
+    The human faces -Y, so +Y is behind. The limits are narrowed to stop the fold within reach of a steady pull."""
     rigs.set_range(scene, 1, 120)
     scene.gravity = (0.0, 9.81 * pull, 0.0)
     obj = rigs.human(scene)

@@ -43,8 +43,7 @@ def _cast(*names):
 def test_one_step_for_all_equals_runs_of_each_alone():
     """Far apart in the air, bit for bit: no row of the arrays leaks into another.
 
-    (What lies on one floor is solved in the order of Bullet's pairs, which any other body in the scene changes.)
-    """
+    (What lies on one floor is solved in the order of Bullet's pairs, which any other body in the scene changes.)"""
     together = _cast(*(name for name, _x, _weight in CAST))
     for name, found in together.items():
         assert np.array_equal(_cast(name)[name], found), name
@@ -73,8 +72,7 @@ def _disturbed(pair, break_it, undisturbed=None, tolerance=0.0):
     """Play, break something in mid-shot; bodies of the one that errs at the last frame, and the warnings.
 
     `undisturbed` is of the one that stays, where there is more in the world than in the pair's own run: Bullet solves
-    joints in another order then. The tolerance [m] is for a joint that goes in mid-shot, for the same reason.
-    """
+    joints in another order then. The tolerance [m] is for a joint that goes in mid-shot, for the same reason."""
     scene, stays, errs, expected = pair
     bodies_of_other = expected["Stays"] if undisturbed is None else undisturbed
     for frame in range(1, END + 1):

@@ -1,8 +1,7 @@
 """Ragdolls built anew, removed one by one, and undone in mid-shot beside others and joints of the user's own.
 
 Joints that were made in a world that is no more must hold no bodies, and a world no joints that are no more: a crash
-ends the process.
-"""
+ends the process."""
 
 import itertools
 

@@ -132,8 +132,7 @@ def edits(obj) -> dict:
     found: dict = {}
     for owner in (obj, obj.pose.bones["forearm.R"]):
         for group, name, said in settings_in(owner.active_ragdoll):
-            keyed = owner == obj and name == "translation_weight"
-            if said.needs not in (None, declare.REBUILD) and not keyed:
+            if said.needs not in (None, declare.REBUILD) and (owner, name) != (obj, "translation_weight"):
                 kind = type(group).__name__, group.bl_rna.properties[name].type.replace("INT", "FLOAT")
                 found.setdefault(kind, []).append((group, name, getattr(group, name), another(group, name)))
     return found

@@ -105,8 +105,7 @@ def test_all_layers_show_the_physics():
     """They read what the one has stepped.
 
     Not to the last bit: Blender gives a simulated body the size that it measures on the axes of the copy's own
-    transform, which is 1 but for rounding, and the copies of other layers stand elsewhere (measured: 4e-7 m).
-    """
+    transform, which is 1 but for rounding, and the copies of other layers stand elsewhere (measured: 4e-7 m)."""
     scene, obj = _character(1, _last_of_three_in_the_window)
 
     def alike(_frame):

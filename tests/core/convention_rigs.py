@@ -138,8 +138,7 @@ def dog() -> Rig:
 def spider(named: str = "leg{pair}_{part}.{letter}", parts: int = 4) -> Rig:
     """A spider facing -Y: a body and its rear, and eight legs that rise to the knee and come down to the ground.
 
-    Legs have three bones, four or six; those of three have no toes, those of six three knees.
-    """
+    Legs have three bones, four or six; those of three have no toes, those of six three knees."""
     table = [("body", None, (0, -0.1, 0.2), "PELVIS", CENTER), ("rear", "body", (0, 0.12, 0.22), "GENERIC", CENTER)]
     reach = ((0.0, 0.2), (0.2, 0.42), (0.42, 0.15), (0.5, 0.02))  # from the body, height
     found = ("THIGH", "SHANK", "FOOT", "TOE")

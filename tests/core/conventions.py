@@ -3,8 +3,7 @@
 A line is a chain: ``bone | ROLE > bone, bone | ROLE > ...``, each bone hanging on the one before; bones with commas
 between them share a role. A chain that begins with a bone without a role goes on from that bone, named before. Bones
 of the left side are written once: the pairs of a convention say how their names turn into those of the right side,
-and every subtree that begins with such a name comes twice.
-"""
+and every subtree that begins with such a name comes twice."""
 
 _DAZ_WORDS = ("Thigh", "Shin", "Foot", "Toe", "Collar", "Shldr", "Forearm", "Hand", "Thumb", "Index")
 _PAIRS = {

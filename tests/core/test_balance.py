@@ -35,11 +35,11 @@ def walk(body=MAN, speed=1.2, carried=0.0, cycle=1.1):
             cycle, phase = divmod(time / period + 0.5 * k, 1.0)
             share = max(phase - 0.6, 0.0) / 0.4
             eased = share * share * (3.0 - 2.0 * share)
-            ahead = (cycle + eased - 0.5 * k + 0.3) * stride
-            ankles.append(complex(ahead - carried * stride * time / period, (1 - 2 * k) * body.hips))
+            ahead = cycle + eased - 0.5 * k + 0.3 - carried * time / period
+            ankles.append(complex(stride * ahead, (1 - 2 * k) * body.hips))
             heights.append(body.ankle + 0.12 * body.size * math.sin(math.pi * share) ** 2)
-        hip = (1.0 - carried) * stride * time / period
-        return gait.Sample(complex(hip), 1 + 0j, tuple(ankles), tuple(heights), 0.9 * body.leg)
+        hip = complex((1.0 - carried) * stride * time / period)
+        return gait.Sample(hip, 1 + 0j, tuple(ankles), tuple(heights), 0.9 * body.leg)
 
     return gait.Gait(body, body.time / FPS, sample)
 
@@ -122,6 +122,31 @@ def test_the_hip_goes_down_alike_on_either_side_of_a_foot_that_stands_far_off():
     states = (State(hip=x - 0.2j, feet=(balance.Foot(0.3j), balance.Foot())) for x in (-1e-6, 1e-6))
     rates = [balance.step(MAN, state, stand(), Push(), 1.0 / FPS, Manner()).drop[1] for state in states]
     assert 0.01 < rates[0] == pytest.approx(rates[1], abs=1e-4)
+
+
+@pytest.mark.parametrize("way", WAYS.values())
+def test_against_wind_or_a_weight_it_stands_so_far_off_that_nothing_turns_it_about_its_feet(way):
+    pull, state = 0.8 * way, State()
+    for _ in range(400):
+        state = balance.step(MAN, state, stand(), Push(pull=pull), 1.0 / FPS, Manner())
+    assert state.is_calm(MAN) and abs(state.feet[1].offset - state.feet[0].offset) < 0.04
+    # Of the pendulum: what gravity turns it by, omega^2 times how far it is off its feet, and the load are equal.
+    assert MAN.omega**2 * (state.shown_hip(MAN) - state.offset) == pytest.approx(-pull, abs=0.15)
+    assert state.lean[0] == pytest.approx(-pull / 9.81, abs=0.02)
+
+
+@pytest.mark.parametrize("way", WAYS.values())
+def test_ground_that_starts_takes_the_feet_along_and_the_hip_after_them(way):
+    speed, state, hips = 0.35 * way, State(), []
+    for i in range(120):
+        push = Push(carry=(speed.real / FPS, speed.imag / FPS, 0.0), start=speed * (i == 0))
+        before, state = state, balance.step(MAN, state, stand(), push, 1.0 / FPS, Manner())
+        moved = [a.offset - b.offset for a, b in zip(state.feet, before.feet, strict=True) if not (a.swing or b.swing)]
+        assert all(abs(each) < 1e-12 for each in moved)  # what stands goes with the ground
+        hips.append(complex(*state.carried[:2]) + state.shown_hip(MAN))
+    rates = np.diff([0j, *hips]) * FPS
+    assert abs(rates[0]) < 0.1 * abs(speed) and np.abs(np.diff(rates)).max() * FPS < 8.0  # it is not thrown along
+    assert rates[-1] == pytest.approx(speed, abs=1e-3) and state.is_calm(MAN)
 
 
 @pytest.mark.parametrize(("height", "gravity"), ((0.018, 9.81), (180.0, 9.81), (1.8, 1.62)))

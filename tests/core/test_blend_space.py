@@ -1,7 +1,6 @@
 """Blend spaces: exact at samples, weights that sum to 1, no jumps, wrapped and bounded ends, phases over time, aims.
 
-Planes with Blender's own triangles, also wrapped ones, are in ../blender/test_blend_spaces.py.
-"""
+Planes with Blender's own triangles, also wrapped ones, are in ../blender/test_blend_spaces.py."""
 
 from dataclasses import replace
 from itertools import combinations

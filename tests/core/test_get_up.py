@@ -131,8 +131,7 @@ def test_thick_forearms_that_go_on_beyond_the_wrists_keep_off_thick_thighs(own, 
     tips = np.repeat(ways * (1.0 + thick / own.lower[2:, None]), 2, axis=0)
     tips += [[0, thick / 2, 0], [0, -thick / 2, 0]] * 2
     rows = np.concatenate([np.repeat(thighs, 8), np.repeat(lowers, 2)])
-    surface = Surface(rows, np.concatenate([corners, corners, tips]), np.full(20, 1e-3))
-    made = planned(own, how, 1, surface=surface)
+    made = planned(own, how, 1, surface=Surface(rows, np.concatenate([corners, corners, tips]), np.full(20, 1e-3)))
     keys = np.rint(made.times[1:-1] * FPS).astype(int)
     places = motion(own, made)[1][np.append(keys, np.arange(keys[-3], keys[-1]))]  # all, once a hand is on the knee
     middles = places[:, own.limbs[2:, 1:3]].mean(axis=2)[:, :, None]
@@ -250,8 +249,7 @@ def test_a_twisted_spine_does_not_turn_on_the_other_way_round_where_he_gets_up_t
 
 def test_hands_that_hold_something_are_kept_off_the_floor(own):
     made = planned(own, held=(3,))
-    heights = motion(own, made)[1][int(made.times[1] * FPS) + 1 :, own.limbs[3, 2], 2]
-    assert heights.min() > 0.07 * own.height
+    assert motion(own, made)[1][int(made.times[1] * FPS) + 1 :, own.limbs[3, 2], 2].min() > 0.07 * own.height
     assert not made.planted[:, 3].any() and made.planted[:, 2].any()
 
 

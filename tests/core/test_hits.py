@@ -185,8 +185,7 @@ def test_a_ray_meets_the_first_box_on_its_surface(origin, direction, seed):
     if row < 0:
         assert not inside.any()
         return
-    there = matrices[row, :3, :3].T @ (origin + distance * direction - matrices[row, :3, 3])
-    outside = np.abs(there) / halves[row]
+    outside = np.abs(matrices[row, :3, :3].T @ (origin + distance * direction - matrices[row, :3, 3])) / halves[row]
     assert outside.max() < 1.0 + 1e-6
     assert distance == 0.0 or outside.max() > 1.0 - 1e-6
     assert not inside[along < distance - 1e-6].any()

@@ -2,8 +2,7 @@
 
 And steadily: the pose has no jump in the target's place, the weights about up and the limits. A jump is allowed where
 geometry forces one: straight behind the first bone, where the look goes over to the other side; a change of
-`LookAtState.side` tells. Targets do not pass straight above or below a bone that turns about up alone.
-"""
+`LookAtState.side` tells. Targets do not pass straight above or below a bone that turns about up alone."""
 
 from itertools import pairwise
 
@@ -358,8 +357,7 @@ RIGS = {
 
 class Sweep:
     """A pose as a function of one number, looked at ever closer where it turns much: `pose_at` gives rotations of the
-    bones, and the side.
-    """
+    bones, and the side."""
 
     def __init__(self, pose_at) -> None:
         self.pose_at, self.largest, self.jumps = pose_at, 0.0, []

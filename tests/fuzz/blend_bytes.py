@@ -1,8 +1,7 @@
 """Bytes of a .blend damaged at random, within what is stored of our settings: the values, and their names.
 
 Not their types, lengths and pointers, nor anything that is Blender's: with those damaged Blender itself reads what is
-not there and crashes, with or without this extension.
-"""
+not there and crashes, with or without this extension."""
 
 import struct
 from pathlib import Path

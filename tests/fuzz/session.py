@@ -1,8 +1,7 @@
 """One random session inside a Blender: steps, and after each of them what must hold. See sessions.py.
 
 Every step has a random generator of its own, so that leaving out others does not change what it draws. Prints what it
-does; the last line tells the failure. Ends with exit code 1 where something did not hold.
-"""
+does; the last line tells the failure. Ends with exit code 1 where something did not hold."""
 
 import argparse
 import os
@@ -172,8 +171,7 @@ class Session:
 def compare(before: dict, after: dict) -> None:
     """Raises Broken where something is lost or changed."""
     for key, was in before.items():
-        kept = key[0] == "plays" or (key[0] == "action" and key[1] in bpy.data.actions)
-        if key not in after and not kept:
+        if key not in after and key[0] != "plays" and not (key[0] == "action" and key[1] in bpy.data.actions):
             raise Broken(f"lost {key[0]} {key[1]!r}")
         if after.get(key, was) != was:
             raise Broken(f"changed {key[0]} {key[1]!r}: was {was!r:.600}, is {after[key]!r:.600}")

@@ -1,8 +1,7 @@
 """Runs random sessions in Blender processes; of a failing one prints the seed and the fewest steps that still fail.
 
 `dev.py fuzz` starts it. A session is fully told by its seed, and its steps do not depend on each other: the failing one
-is shortened by leaving out steps for as long as the same failure comes.
-"""
+is shortened by leaving out steps for as long as the same failure comes."""
 
 import itertools
 import re
@@ -71,8 +70,7 @@ def shrink(command: list, env: dict, seed: int, found: Ended) -> tuple[list[int]
 
 def fuzz(command: list, env: dict, title: str, seconds: float, seed: int, count: int | None = None) -> Result:
     """Run sessions for so long, or so many of them; the first failure ends it. The command runs session.py, as it takes
-    options at its end, the title is the Blender's, the seed that of the first session; the others count on.
-    """
+    options at its end, the title is the Blender's, the seed that of the first session; the others count on."""
     until, total = time.monotonic() + seconds, Result()
     seeds = itertools.count(seed) if count is None else iter(range(seed, seed + count))
 

@@ -2,8 +2,7 @@
 
 A step says what it does (`session.say`) before it does it, so that a crash is explained too. Not done, because Blender
 itself crashes (docs/blender-facts.md): bones renamed and helpers deleted in mid-shot, visibility that is animated, many
-joints of the user's own; before 4.3 also loading over a simulated scene, full copies of scenes, view layers removed.
-"""
+joints of the user's own; before 4.3 also loading over a simulated scene, full copies of scenes, view layers removed."""
 
 import math
 from types import SimpleNamespace
@@ -42,8 +41,7 @@ TOOLS = (
 
 def step(weight: int = 1, *, edits: bool = False, since: tuple = (4, 2)):
     """Enter a function into the table, to be drawn so often; whether it `edits` things of the user's, and since which
-    version Blender does not crash.
-    """
+    version Blender does not crash."""
 
     def enter(function):
         function.edits = edits

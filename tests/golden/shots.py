@@ -4,8 +4,7 @@
 
 The tree may be another commit's, so a shot may use what users have and nothing else: operators, settings, `bpy.data`.
 Of each shot it keeps the rigid bodies ("bodies", [frames, bodies, 4, 4]) and the shown bones ("pose", [frames, bones,
-4, 4]), both in world space as Blender holds them, so that equal runs are equal bit for bit.
-"""
+4, 4]), both in world space as Blender holds them, so that equal runs are equal bit for bit."""
 
 import importlib.util
 import math

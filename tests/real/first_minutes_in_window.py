@@ -4,8 +4,7 @@ In a real Blender window:
 ACTIVE_RAGDOLL_ZIP=... blender --factory-startup --enable-event-simulate --python tests/real/first_minutes_in_window.py
 
 Ends with exit code 0 when all held. A button or field is found as a user finds it: the pointer moves over the sidebar
-until Blender says that what is below it has that name.
-"""
+until Blender says that what is below it has that name."""
 
 import os
 import sys

@@ -4,8 +4,7 @@ In a real Blender window:
 blender --factory-startup --enable-event-simulate --python tests/real/playing_in_window.py
 
 Ends with exit code 0 when all held. Keys go through Blender's own queue of events. Between an edit and the look at what
-is shown the window has been drawn. Frames are dropped since a handler makes each as slow as a heavy scene.
-"""
+is shown the window has been drawn. Frames are dropped since a handler makes each as slow as a heavy scene."""
 
 import sys
 import time

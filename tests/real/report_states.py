@@ -1,6 +1,5 @@
 """Reports, from inside a real Blender that has the extension, what is registered at the start, after
-disabling it and after enabling it again: one line of JSON after the word STATES.
-"""
+disabling it and after enabling it again: one line of JSON after the word STATES."""
 
 import json
 import sys

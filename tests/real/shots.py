@@ -4,8 +4,7 @@
 
 farm: four shots in `shots`, their bakes by this very process in `local`; controls: one of a generated Rigify human,
 with options of the bake. compare: these bakes with those in `out`, bit for bit. renders: `shot` has a live ragdoll that
-falls, in 20 frames; `broken` is the same and cannot be simulated.
-"""
+falls, in 20 frames; `broken` is the same and cannot be simulated."""
 
 import sys
 from pathlib import Path

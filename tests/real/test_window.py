@@ -1,7 +1,6 @@
 """Undo, redo and edits in a real window: see the scripts that run inside it.
 
-BLENDER_WINDOW is the command of a Blender that can open a window (on a desktop the same as BLENDER).
-"""
+BLENDER_WINDOW is the command of a Blender that can open a window (on a desktop the same as BLENDER)."""
 
 import os
 

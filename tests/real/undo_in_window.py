@@ -4,8 +4,7 @@ blender --factory-startup --python tests/real/undo_in_window.py [-- CYCLES]
 
 The character has compounds for its feet. Each cycle plays to mid-shot or stands at the first frame, edits, plays the
 edited shot, undoes, plays; redoes, plays; undoes, plays. What was undone plays as before, what was done again as it
-did, to the last bit; between an undo in mid-shot and the new start the character shows its animation.
-"""
+did, to the last bit; between an undo in mid-shot and the new start the character shows its animation."""
 
 import sys
 from pathlib import Path

@@ -55,8 +55,7 @@ def walker():
 def run(steps: Iterator[str | None], interval=0.05) -> None:
     """Go on with `steps` whenever the window has been drawn, then leave Blender: with what it returns, or 0.
 
-    What it yields says what has held; nothing is said where it only waits.
-    """
+    What it yields says what has held; nothing is said where it only waits."""
     held = 0
 
     def tick():

@@ -1,7 +1,6 @@
 """What the scripts share that play, edit, undo and redo in a real Blender window.
 
-No data-block is kept between two steps, since undo replaces them.
-"""
+No data-block is kept between two steps, since undo replaces them."""
 
 import sys
 from pathlib import Path

@@ -140,8 +140,7 @@ def _carry(obj, recorder, choice: Choice, carried) -> Iterator[int]:
 def _selected(obj, carried) -> tuple[list, dict]:
     """Of the controls those that are selected or carry selected bones; the switches and lengths that these need.
 
-    Raises RagdollError: none are selected.
-    """
+    Raises RagdollError: none are selected."""
     flags = {bone.name for bone, flag in zip(obj.data.bones, armature.selected(obj), strict=True) if flag}
     _tell_unkeyed(obj, carried, flags)
     carrying = {name for body, name in carried.control_of.items() if carried.bones[body] in flags}
@@ -178,8 +177,7 @@ def searched(obj, to: str, limbs: str) -> tuple:
 
 def find_controls(obj, scene, to: str, limbs: str) -> list[str]:
     """Rows on what a bake would key: which control carries which bone, how switches are turned, what is not reached
-    and why. Raises RagdollError: nothing moves, or no control carries the bones.
-    """
+    and why. Raises RagdollError: nothing moves, or no control carries the bones."""
     carried = _carrying(obj, _names(obj, ALL), Choice(to=to, limbs=limbs), scene.frame_current)
     if carried is None:
         return ["The bones get the keys: no controls carry most of them"]
@@ -230,8 +228,7 @@ def pose_bones(obj, scene, to: str = AUTO) -> list[str]:
 
 def revert(obj) -> None:
     """Back to the action from before the bake, and the live ragdoll; the baked action stays in the file. Raises
-    RagdollError: the character is not baked.
-    """
+    RagdollError: the character is not baked."""
     settings = obj.active_ragdoll
     if not settings.muted:
         raise RagdollError(f"'{obj.name}' is not baked")
@@ -298,8 +295,7 @@ def _acting(obj, scene, recorder: Recorder) -> slice:
 def _joined(recorder: Recorder, frames: slice, plains: list) -> slice:
     """Some recorded frames, which now begin and end at the animation [f][n, 4, 4] of the frames before and after.
 
-    It may be off there by what bodies cannot follow: that goes within SEAM frames, or in half of them all.
-    """
+    It may be off there by what bodies cannot follow: that goes within SEAM frames, or in half of them all."""
     names, poses = _names(recorder.obj, ALL), recorder.poses
     length = min(SEAM, (frames.stop - frames.start + 1) // 2)
     recorder.goes_on = True, frames.stop < len(poses)
@@ -402,8 +398,7 @@ def _tell_of_others(obj) -> None:
 def _check_constraints(obj) -> None:
     """Tell of constraints whose bone is gone, and let Blender find them broken, as it has in copies of the rig.
 
-    Until something of them is set it has their bones at the armature's origin.
-    """
+    Until something of them is set it has their bones at the armature's origin."""
     for bone in obj.pose.bones:
         for constraint in bone.constraints:
             name = getattr(constraint, "subtarget", "")
@@ -456,8 +451,7 @@ def _write(obj, recorder, names: list, keyed: list, choice: Choice, carried, pro
 def _carried(carried: controls.Controls, off: np.ndarray, height: float, goes_on=actions.NO) -> dict:
     """Of each simulated bone: its control, and by how much it is missed on average and at worst [mm, deg].
 
-    `off` is as of `Controls.solve` [f, m, 3], in the armature's units as its height; `goes_on` as of `actions.bake`.
-    """
+    `off` is as of `Controls.solve` [f, m, 3], in the armature's units as its height; `goes_on` as of `actions.bake`."""
     off = off * (np.degrees(1.0), 1e3 * height / carried.height, np.degrees(1.0))
     ends = [at for at, is_joined in zip((0, -1), goes_on) if is_joined]
     steps = off[ends, :, 1].max(axis=0, initial=0.0)

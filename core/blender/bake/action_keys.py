@@ -1,7 +1,6 @@
 """Poses as keys: which properties of which bones need them, and keys written into channels inside a range of frames.
 
-Each bone is keyed in its own rotation mode, and the old keys play as before outside the range.
-"""
+Each bone is keyed in its own rotation mode, and the old keys play as before outside the range."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

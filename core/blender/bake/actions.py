@@ -149,8 +149,7 @@ def _write_property(obj: bpy.types.Object, path: str, values: Sequence[float]) -
 @contextlib.contextmanager
 def repeated(obj: bpy.types.Object, first: int, last: int, times: int):
     """While it lasts, the range of an action that plays alone comes again and again; other animation plays on. Raises
-    RagdollError: the object is in NLA tweak mode.
-    """
+    RagdollError: the object is in NLA tweak mode."""
     _refuse_tweak_mode(obj)
     existing, state = _Existing.of(obj), save(obj)
     if not existing.is_copied:
@@ -275,8 +274,7 @@ class _Existing:
 
     def kept(self, obj) -> bpy.types.Action:
         """A copy of the action, which is about to be keyed itself. Raises RagdollError: there is none, it is another
-        file's, or it is not alone in animating the object.
-        """
+        file's, or it is not alone in animating the object."""
         if self.action is None:
             raise RagdollError(f"'{obj.name}' has no action to bake into: choose a new one")
         if self.strips:

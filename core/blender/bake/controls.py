@@ -44,8 +44,7 @@ ENOUGH, MUCH = 0.01, 0.5  # gains that do not pay, unless that much was promised
 class Owner:
     """A control, the simulated bone that it carries, and what bodies do at rest for a turn or a shift of it.
 
-    The responses are to turns [rad], in the control's axes, and to shifts [units], in its parent's axes.
-    """
+    The responses are to turns [rad], in the control's axes, and to shifts [units], in its parent's axes."""
 
     name: str
     row: int  # in the armature
@@ -274,8 +273,7 @@ class Controls:
     def _tried(self, tries: dict) -> dict:
         """{bone: rotation vectors and shifts of the bodies [2, m, 3]} for basis matrices of bones at rest.
 
-        Bones that lead to no body in common are tried at once.
-        """
+        Bones that lead to no body in common are tried at once."""
         rest, found, waiting = self._rest[self.rows], {}, dict(tries)
         while waiting:
             some, taken = [], np.zeros(len(rest), dtype=bool)
@@ -294,8 +292,7 @@ class Controls:
     def _followers(self) -> list:
         """(Distance of pivot and head [heights], body, bone) of bones and bodies that they turn, nearest first.
 
-        Only the first body that turns with a bone counts; a bone without a shape of its own is as if further away.
-        """
+        Only the first body that turns with a bone counts; a bone without a shape of its own is as if further away."""
         bones = self.copy.pose.bones
         vectors = {name: np.where(bones[name].lock_rotation, 0.0, (1.0, 0.7, 0.5)) for name in self._reach}
         vectors = {name: vector * (TURN / np.linalg.norm(vector)) for name, vector in vectors.items() if vector.any()}
@@ -396,8 +393,7 @@ class Controls:
     def _weigh(self) -> None:
         """About which of their own axes owners turn bodies [m, 3, 3]: turns about others count little.
 
-        So do places of what a rig has the other way round: its control turns it about the end that is not its head.
-        """
+        So do places of what a rig has the other way round: its control turns it about the end that is not its head."""
         self.reversed = np.zeros(len(self.bones), dtype=bool)
         self._sure, self._loose, self._own = np.zeros((len(self.bones), 3, 3)), LOOSE[-1], None
         for owner in self.owners:

@@ -76,8 +76,7 @@ def export_frames(obj, scene, first=None, last=None, path: Path | None = None, r
 
 def plain_parents(obj, root: str | None = None) -> dict:
     """{bone: its parent in the plain copy, None at roots} of the bones that deform or carry a mesh, and of a root.
-    Raises RagdollError: there are none.
-    """
+    Raises RagdollError: there are none."""
     bones = obj.data.bones
     carrying = {mesh.parent_bone for mesh in _carried(obj)} | {root}
     flags = armature.deforming(obj, None) | [bone.name in carrying for bone in bones]

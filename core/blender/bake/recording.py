@@ -30,8 +30,7 @@ def shown_pose(obj, scene) -> np.ndarray:
 
 def checked_range(obj, scene, first: int | None, last: int | None) -> tuple[int, int]:
     """The frames of a shot that are to be written, all where not given. Raises RagdollError: nothing moves the
-    character, Blender does not evaluate it, or the shot has no such frames.
-    """
+    character, Blender does not evaluate it, or the shot has no such frames."""
     settings = obj.active_ragdoll
     if not settings.is_ragdoll and settings.target_armature is None:
         raise RagdollError(f"'{obj.name}' has no ragdoll: build one first")
@@ -93,8 +92,7 @@ class Recorder:
     def watch_loop(self, first: int, last: int) -> Iterator[int]:
         """Record a range as a cycle, yielding its frames again and again: it is simulated until its end repeats.
 
-        An action that plays alone goes round with it; what else is animated plays on.
-        """
+        An action that plays alone goes round with it; what else is animated plays on."""
         own, period, cached = self.scene.active_ragdoll, last - first, world.cache_covers_shot(self.scene)
         before = own.use_range, own.frame_start, own.frame_end
         with actions.repeated(self.obj, first, last, PASSES):
@@ -134,8 +132,7 @@ class Recorder:
     def solve(self, carried: controls.Controls, root: str | None = None) -> Iterator[int]:
         """Find the poses of controls for what was recorded, yielding each frame that is done.
 
-        `root` is a bone that is posed as recorded; it becomes the last one of those that are solved.
-        """
+        `root` is a bone that is posed as recorded; it becomes the last one of those that are solved."""
         basis = None
         given = self.basis([root]) if root else np.empty((len(self.numbers), 0, 4, 4))
         for at, (frame, poses) in enumerate(zip(self.numbers, self.poses, strict=True)):
@@ -152,8 +149,7 @@ class Recorder:
 
     def below(self, names: list, paths) -> dict | None:
         """The animation's channels [f, bones, k] of bones by the property, and values [f, k] of others by their data
-        paths; None if nothing is added to it.
-        """
+        paths; None if nothing is added to it."""
         if not self.adds:
             return None
         rows, hidden, found = [self.obj.data.bones.find(name) for name in names], self.scene.active_ragdoll.source, []

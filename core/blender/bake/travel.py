@@ -11,8 +11,7 @@ LEADING = {"COPY_TRANSFORMS", "COPY_LOCATION", "ARMATURE", "CHILD_OF"}  # constr
 
 def root_of(obj, to: str, owners: dict | None = None) -> str | None:
     """The bone that carries a character's travel, None unless it is to be a bone; above the body's control if given.
-    Raises RagdollError: the character has no bodies, or nothing can carry its travel.
-    """
+    Raises RagdollError: the character has no bodies, or nothing can carry its travel."""
     if to == STAY:
         return None
     body = _body(obj)
@@ -36,8 +35,7 @@ def _top(obj, name: str, below: tuple = ()) -> str:
 
 def carry(recorder, to: str, root: str | None) -> tuple[list, dict]:
     """Move what was recorded onto an object or a root bone: every bone stays where it is in the scene. `root` is what
-    `root_of` gave. Returns the bones that need keys for that, and properties of the object with their values [f, 3].
-    """
+    `root_of` gave. Returns the bones that need keys for that, and properties of the object with their values [f, 3]."""
     obj = recorder.obj
     if to == STAY:
         return [], {}

@@ -1,6 +1,5 @@
 """Bodies: their meshes, from which Blender sizes primitive shapes and draws wires; pieces of compounds; and edits by
-hand in the viewport, which a new build finds and keeps.
-"""
+hand in the viewport, which a new build finds and keeps."""
 
 import hashlib
 import json
@@ -30,8 +29,7 @@ _BOX_FACES = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 
 def _round(capsule: bool) -> tuple[np.ndarray, np.ndarray, list]:
     """A sphere of radius 1 in rings about z: vertices [k, 3], the half of each [k] (1 above, -1 below), faces.
 
-    A capsule has the equator twice, once for each half. The poles are small rings, so that no face is degenerate.
-    """
+    A capsule has the equator twice, once for each half. The poles are small rings, so that no face is degenerate."""
     bend = np.radians((30, 60, 90))
     upper = [(0.02, 1.0), *zip(np.sin(bend), np.cos(bend), strict=True)]
     lower = [(r, -h) for r, h in reversed(upper if capsule else upper[:-1])]
@@ -199,8 +197,7 @@ def _record_of(body) -> dict | None:
 
 def collect_edits(obj) -> list[str]:
     """Store the edits of a ragdoll's bodies on their bones. Returns names of the bones whose bodies were edited since
-    they were built or last collected.
-    """
+    they were built or last collected."""
     settings, edited = obj.active_ragdoll, []
     with STATE.writing():
         shown = None if is_editing(obj) else _animated_places(obj)
@@ -228,8 +225,7 @@ def collect_edits(obj) -> list[str]:
 
 def with_edits(obj, plan, pose, to_world):
     """A `shapes.BodyPlan`, changed in place, with bodies edited by hand for the automatic ones; pairs that now overlap
-    do not collide. Of an `armature.BindPose` and the armature's world matrix [4, 4], uniformly scaled.
-    """
+    do not collide. Of an `armature.BindPose` and the armature's world matrix [4, 4], uniformly scaled."""
     scale = float(np.cbrt(abs(np.linalg.det(to_world[:3, :3]))))
     edited = []
     for i, bone in enumerate(plan.bones):

@@ -343,8 +343,7 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[built.
 # the bones (`armature.keep_bind_pose`); what counts from it reads it by `armature.bind_joints`.
 def choose_bind_pose(obj, scene=None) -> None:
     """Have the animation's pose at a scene's current frame, without physics, for the bind pose; without a scene, the
-    rest pose. A build brings it about. Raises RagdollError: it is baked, or a bone stands nowhere in that pose.
-    """
+    rest pose. A build brings it about. Raises RagdollError: it is baked, or a bone stands nowhere in that pose."""
     armature.check_armature(obj)
     armature.refuse_baked(obj)
     local = None
@@ -362,8 +361,7 @@ def choose_bind_pose(obj, scene=None) -> None:
 
 def _find_bind_pose(obj, poses, frames) -> tuple:
     """Where no body could take the bind pose, have the most natural of some poses [f, n, 4, 4]. Returns the anatomy in
-    the bind pose, and notes of what that is.
-    """
+    the bind pose, and notes of what that is."""
     pose, found = armature.BindPose(obj, np.eye(4)), armature.anatomy_of(obj)
     parents = pose.parents
     if not axes.is_impossible(found, parents, pose.heads, pose.tails):

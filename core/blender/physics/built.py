@@ -53,8 +53,7 @@ def is_ours(thing) -> bool:
 
 def write(collection, parts: list[Part], height: float, scale: float) -> None:
     """Store the record of a build on its collection: `height` is the largest extent of the bind pose [m], `scale` the
-    character's in the world at build time.
-    """
+    character's in the world at build time."""
     numbers = [map(_floats, (part.offset, part.bind, part.inertia, part.moments)) for part in parts]
     rows = [[part.bone, part.parent, *own, int(part.depth)] for part, own in zip(parts, numbers, strict=True)]
     own = {"height": _floats(height), "scale": _floats(scale), "followers": [], "joints": 0, "parts": rows}
@@ -63,8 +62,7 @@ def write(collection, parts: list[Part], height: float, scale: float) -> None:
 
 def note(collection, **more) -> None:
     """Add to the record of a build. "followers": names of bones without a body that follow by a constraint. "joints":
-    number of constraint objects. "postures", "facing": see `joint_objects.note_postures`.
-    """
+    number of constraint objects. "postures", "facing": see `joint_objects.note_postures`."""
     collection.active_ragdoll.record = json.dumps({**record(collection), **more})
 
 
@@ -186,8 +184,7 @@ def holds(scene, collection) -> bool:
 def scene_of(obj):
     """The scene of the file whose world has a ragdoll's bodies; None where that was deleted or is linked.
 
-    That of a character in a full copy of a scene is the copy, though it still points at the first one.
-    """
+    That of a character in a full copy of a scene is the copy, though it still points at the first one."""
     collection, own = obj.active_ragdoll.collection, obj.active_ragdoll.scene
     holding = [scene for scene in bpy.data.scenes if holds(scene, collection)]
     return own if own in holding else next(iter(holding), None)

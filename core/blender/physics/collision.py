@@ -128,15 +128,43 @@ def release_others(run, scene) -> None:
 
 def in_field(run, rows) -> bool:
     """Whether a force field may act on bodies: only a *Max Distance* around a point, or the world, keeps it away."""
-    scene = run.graph.scene
-    weights = scene.rigidbody_world.effector_weights
-    for own in filter(None, map(scene.objects.get, run.in_fields if weights.all else ())):
-        field, place = own.field, np.array(own.evaluated_get(run.graph).matrix_world.translation)
+    for own in acting_fields(run):
+        field, place = own.field, np.array(own.matrix_world.translation)
         ends = field.use_max_distance and (field.shape, field.falloff_type) == ("POINT", "SPHERE")
         far = ends and np.linalg.norm(run.body[rows, :3, 3] - place, axis=1).min() > field.distance_max
-        if not far and (weights.collection is None or own.name in weights.collection.all_objects):
+        if not far:
             return True
     return False
+
+
+def acting_fields(run) -> list:
+    """The force fields of a run as they are evaluated, but for those that the world leaves out."""
+    scene = run.graph.scene
+    weights = scene.rigidbody_world.effector_weights
+    found = filter(None, map(scene.objects.get, run.in_fields if weights.all else ()))
+    found = (own for own in found if weights.collection is None or own.name in weights.collection.all_objects)
+    return [own.evaluated_get(run.graph) for own in found]
+
+
+def is_wind(field) -> bool:
+    """Whether `wind` knows how a force field acts."""
+    return field.type == "WIND" and field.falloff_type == "SPHERE" and field.noise == field.flow == 0.0
+
+
+def wind(run, rows) -> np.ndarray:
+    """Force [3] [N] of the scene's winds on bodies: Blender takes the strength by the frame rate, on each alike."""
+    scene, force = run.graph.scene, np.zeros(3)
+    for own in (own for own in acting_fields(run) if is_wind(own.field)):
+        field, place = own.field, np.array(own.matrix_world)
+        ways = run.body[rows, :3, 3] - place[:3, 3]
+        far, along = np.linalg.norm(ways, axis=1), place[:3, 2] / np.linalg.norm(place[:3, 2])
+        near = field.distance_min if field.use_min_distance else 0.0
+        share = np.maximum(1.0 + far - near, 1.0) ** -field.falloff_power
+        share[far > (field.distance_max if field.use_max_distance else np.inf)] = 0.0
+        share[ways @ along * {"POSITIVE": 1.0, "NEGATIVE": -1.0}.get(field.z_direction, 0.0) < 0.0] = 0.0
+        force += share.sum() * field.strength * along
+    weights = scene.rigidbody_world.effector_weights
+    return force * weights.wind * weights.all / (scene.render.fps / scene.render.fps_base)
 
 
 def _fields(run, scene) -> list:

@@ -24,8 +24,7 @@ def still(scene) -> list:
 
 def met(solid, start, way) -> tuple | None:
     """Where a ray of the world meets an evaluated object first [3], how upright its normal is there, 0..1, and whether
-    the ray enters it there. The ray begins at a place [3] and ends after a way [3] [m].
-    """
+    the ray enters it there. The ray begins at a place [3] and ends after a way [3] [m]."""
     into = solid.matrix_world.inverted_safe()
     direction = into.to_3x3() @ Vector(way)
     found, place, normal, _face = solid.ray_cast(into @ Vector(start), direction, distance=direction.length)
@@ -54,8 +53,7 @@ def meetings(solids: tuple, starts: np.ndarray, ways: np.ndarray) -> list:
 
 def highest(scene, found, place: complex, top: float, depth: float) -> tuple | None:
     """Height of the ground at a place, between `top` and so much below [m], and whose; None where there is none.
-    Of the solids `found` in the scene those that physics moves are no ground.
-    """
+    Of the solids `found` in the scene those that physics moves are no ground."""
     graph, grounds = view_layers.depsgraph_of(scene), []
     for solid in found:
         try:
@@ -72,8 +70,7 @@ def highest(scene, found, place: complex, top: float, depth: float) -> tuple | N
 
 def relief(found: list, starts: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray]:
     """What of evaluated meshes is below and above places [k, 3] of the world, no farther than a reach [m]: heights of
-    the first surface below [k], -inf without one, inf for what begins in a solid; and above, inf without one.
-    """
+    the first surface below [k], -inf without one, inf for what begins in a solid; and above, inf without one."""
     below, above = np.full(len(starts), -np.inf), np.full(len(starts), np.inf)
     boxes = [moved(np.array(solid.bound_box), array_of(solid.matrix_world)) for solid in found]
     for solid, box in sorted(zip(found, boxes, strict=True), key=lambda each: -each[1][:, 2].max()):

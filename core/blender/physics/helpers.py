@@ -80,8 +80,7 @@ def add_spring(scene, obj, body, other, kind: str = "SPRING1"):
 def keep_aside(collection) -> None:
     """Make all objects of a new collection unselectable, and keep them out of renders.
 
-    It is done for all at once, because each such change makes Blender look through all objects of all view layers.
-    """
+    It is done for all at once, because each such change makes Blender look through all objects of all view layers."""
     objects = collection.objects
     if len(objects):
         for name in ("hide_render", "hide_select"):

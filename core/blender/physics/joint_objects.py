@@ -27,8 +27,7 @@ PLAY = 1e-3  # of the height: where the animation separates a joint by more, the
 
 def relative_rotations(poses, plan, bind, to_joint):
     """How bodies turn against their parents, from bind pose: rotations in the joints' frames [f, m, 4]. Of matrices of
-    all bones, sampled [f, n, 4, 4] and in bind pose [n, 4, 4], and each joint's rotation in its bone [m, 4].
-    """
+    all bones, sampled [f, n, 4, 4] and in bind pose [n, 4, 4], and each joint's rotation in its bone [m, 4]."""
     rest = quaternion.from_matrix(bind[plan.bones, :3, :3])
     now = quaternion.from_matrix(rigid(poses[:, plan.bones])[..., :3, :3])
     turned = quaternion.multiply(now, quaternion.conjugate(rest))
@@ -157,8 +156,7 @@ def swings_of(settings) -> np.ndarray:
 
 def excesses(name: str, settings, relative) -> np.ndarray:
     """By how much [f] [rad] the joint rotations `relative` [f, 4] exceed a bone's limits. Raises RagdollError: with the
-    bone's name, for limits that make no sense.
-    """
+    bone's name, for limits that make no sense."""
     try:
         return limits.excess(settings.joint, tuple(settings.limit_min), tuple(settings.limit_max), relative)
     except ValueError as error:
@@ -228,8 +226,7 @@ def separations(obj, pose, plan, poses, to_world) -> dict:
 
 def make_joints(obj, scene, collection, pose, plan, animated, apart) -> int:
     """Make the constraint objects of all joints, and of pairs that do not collide. Returns how many they are.
-    `animated` and `apart` come from `set_limits` and `separations`.
-    """
+    `animated` and `apart` come from `set_limits` and `separations`."""
     bodies, size = [part.body for part in obj.active_ragdoll.parts], 0.01 * obj.active_ragdoll.height
     for i, bone, parent in plan.joints():
         name, settings = pose.names[bone], obj.pose.bones[bone].active_ragdoll

@@ -28,8 +28,7 @@ def wanted(obj) -> bool:
 
 def make_motors(obj, scene, collection, pose, plan, animated) -> None:
     """Give every joint the motors that serve it over its whole range and its animation: joint rotations [f, 4] by body
-    where they are known. They stand disabled until a run enables their evaluated copies.
-    """
+    where they are known. They stand disabled until a run enables their evaluated copies."""
     parts, size = obj.active_ragdoll.parts, 0.005 * obj.active_ragdoll.height
     for i, bone, parent in plan.joints():
         settings = obj.pose.bones[bone].active_ragdoll
@@ -136,8 +135,7 @@ class Muscles:
 
 def gather_motors(characters, parents: np.ndarray, frames: tuple) -> JointDrives | None:
     """The joint drives of a run's characters, by the rows of its bodies' parents [m] and what `limits.frames_in_bodies`
-    gives of these; None where there is none.
-    """
+    gives of these; None where there is none."""
     parts = [part for character in characters for part in character.obj.active_ragdoll.parts]
     rows = np.array([row for row, part in enumerate(parts) if part.motors], dtype=int)
     if not len(rows):
@@ -155,8 +153,7 @@ def gather_motors(characters, parents: np.ndarray, frames: tuple) -> JointDrives
 
 def write_motors(run, before, seconds: float, substeps: int, gravity: float) -> None:
     """Set the motors for the frame to come, of so many seconds and substeps; `before` is where the animation had the
-    bodies at the frame shown [m, 4, 4], the gravity in m/s^2.
-    """
+    bodies at the frame shown [m, 4, 4], the gravity in m/s^2."""
     own, by_laws = run.joint_drives, run.joint_space.any()
     muscles = [each for effect in run.effects.values() for each in effect.muscles]
     if not by_laws and muscles == own.led:

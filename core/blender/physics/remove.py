@@ -83,8 +83,7 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
 def _end_first(scene) -> None:
     """End the run of another scene than the one whose bodies are removed: each goes out of that one's world, too.
 
-    A world with a baked cache is empty; see `world.drain`. Before 4.3 it is not, and the cache goes.
-    """
+    A world with a baked cache is empty; see `world.drain`. Before 4.3 it is not, and the cache goes."""
     own = scene.rigidbody_world
     if scene.library is not None or own is None or (own.point_cache.is_baked and not world.IS_42):
         return

@@ -34,8 +34,7 @@ def hidden_name(scene) -> str:
 def source_scene(scene):
     """The hidden scene that belongs to a scene; made on first use and kept in step with its timing.
 
-    Its time is never remapped: it is asked for the frames of the remapped time.
-    """
+    Its time is never remapped: it is asked for the frames of the remapped time."""
     own = scene.active_ragdoll
     if own.source is None or _is_anothers(scene):
         own.source = bpy.data.scenes.new(hidden_name(scene))
@@ -83,8 +82,7 @@ def note(settings, copy) -> None:
 
 def followed(obj):
     """Whom bones between and above the simulated ones follow: the character, or where something of its rig could lead
-    from those back to it, the source.
-    """
+    from those back to it, the source."""
     driven = any(own.animation_data and own.animation_data.drivers for own in (obj, obj.data))
     led = any(not is_own(constraint) for bone in obj.pose.bones for constraint in bone.constraints)
     return obj.active_ragdoll.source if driven or led else obj
@@ -99,8 +97,7 @@ def is_own(constraint) -> bool:
 
 def check_free(obj, scene) -> None:
     """Raise RagdollError where an object cannot get constraints of ours in a scene: it is no armature there, it is
-    baked, or a constraint of the user's has the name that ours would need.
-    """
+    baked, or a constraint of the user's has the name that ours would need."""
     check_armature(obj)
     if obj.name not in scene.objects:
         raise RagdollError(f"'{obj.name}' is not in the scene '{scene.name}'")
@@ -138,8 +135,7 @@ def set_influence(obj, blend: float) -> None:
 def copy_of(obj, name: str, own_data: bool = False):
     """A copy of the character with the same action, without our constraints and records; with `own_data`, its own.
 
-    Drivers on shared data refer to the character, which is then evaluated with the copy.
-    """
+    Drivers on shared data refer to the character, which is then evaluated with the copy."""
     copy = obj.copy()
     if own_data:
         copy.data = obj.data.copy()
@@ -235,8 +231,7 @@ def sampled_frames(first: int, last: int) -> np.ndarray:
 def poses_over(obj, frames, current: int) -> tuple[np.ndarray, np.ndarray]:
     """A character's world matrix [4, 4] at `current` and its pose matrices [f, n, 4, 4] at some frames.
 
-    Without physics: those of a copy in a scene of its own, so that the cost does not grow with the other characters.
-    """
+    Without physics: those of a copy in a scene of its own, so that the cost does not grow with the other characters."""
     copy, scene = copy_of(obj, f".{obj.name} Sampling"), bpy.data.scenes.new(".Ragdoll Sampling")
     try:
         scene.active_ragdoll.is_source = True

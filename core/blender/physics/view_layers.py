@@ -36,16 +36,14 @@ def graphs(scene) -> list:
 def frame_of(graph) -> int | None:
     """The frame that a dependency graph was evaluated at; None where it was not yet, as after a copy of a scene.
 
-    Its scene is then no scene yet, or missing.
-    """
+    Its scene is then no scene yet, or missing."""
     return getattr(graph and graph.scene_eval, "frame_current", None)
 
 
 def evaluates(scene, obj) -> bool:
     """Whether the view layer that steps has an object's pose: it has none of what is disabled in viewports or excluded.
 
-    One that is only hidden, by its eye or its collection's, is evaluated.
-    """
+    One that is only hidden, by its eye or its collection's, is evaluated."""
 
     def has(layer) -> bool:
         if layer.collection.hide_viewport:
@@ -57,8 +55,7 @@ def evaluates(scene, obj) -> bool:
 
 def choose(scene, first: int) -> None:
     """Choose the view layer that is to step the scene. It stays the same while Bullet may hold its joints. Raises
-    RagdollError: another view layer would step the world too, as Blender cannot read frame 0 from a cache.
-    """
+    RagdollError: another view layer would step the world too, as Blender cannot read frame 0 from a cache."""
     if STATE.stepped.get(scene.name, "") not in scene.view_layers:
         STATE.stepped[scene.name] = shown_layer(scene).name
     STATE.live_worlds.add(scene.name)
@@ -78,8 +75,7 @@ def choose(scene, first: int) -> None:
 def update_joints(scene) -> None:
     """Evaluate the view layers whose copies of the joints Bullet may hold: those that have stepped.
 
-    The others are left alone, because a view layer that is updated may step the world from then on.
-    """
+    The others are left alone, because a view layer that is updated may step the world from then on."""
     names = {STATE.stepped.get(scene.name, ""), shown_layer(scene).name}
     for layer in scene.view_layers:
         if layer.name in names and layer.depsgraph is not None:
@@ -97,8 +93,7 @@ def renew() -> None:
 def stand_at(scene, frame: int) -> None:
     """Set the scene's frame, also below 0, which the property does not take by default, and without telling windows.
 
-    A window that is told shows the frame once more as soon as it can: a run would begin twice.
-    """
+    A window that is told shows the frame once more as soon as it can: a run would begin twice."""
     preferences = bpy.context.preferences.edit
     before = preferences.use_negative_frames
     frames = [frame if each == scene else each.frame_current for each in bpy.data.scenes]
@@ -121,8 +116,7 @@ def evaluate(scene, frame: int) -> None:
 def evaluate_new_world(scene, frame: int) -> None:
     """Evaluate a frame at which Blender makes Bullet's world anew, its meshes first.
 
-    At once, Blender would read meshes that move while another thread replaces them, and crash now and then.
-    """
+    At once, Blender would read meshes that move while another thread replaces them, and crash now and then."""
     scene.rigidbody_world.enabled = False
     try:
         evaluate(scene, frame)

@@ -140,8 +140,7 @@ def refuse_remapped(scene) -> None:
 def set_range(scene) -> None:
     """Make the cache cover the warm-up and the shot; called before the world comes alive.
 
-    A halted world is left as it is until a first frame takes the halt back.
-    """
+    A halted world is left as it is until a first frame takes the halt back."""
     if scene.name in STATE.halted_worlds:
         return
     first, last = shot_range(scene)
@@ -212,8 +211,7 @@ def free_cache(scene) -> None:
 def replace(scene) -> None:
     """Replace the scene's world by a new one with the same settings, so that Bullet cannot step with freed joints.
 
-    Bullet makes the remaining bodies and joints again at the next first frame. The cache is lost.
-    """
+    Bullet makes the remaining bodies and joints again at the next first frame. The cache is lost."""
     old = scene.rigidbody_world
     kept = [[(name, getattr(group, name)) for name in names] for group, names in _settings(old)]
     old.collection = old.constraints = None  # else removing the world deletes the settings of all bodies
@@ -236,8 +234,7 @@ def note_frame(scene) -> None:
 def halt(scene) -> None:
     """Keep Bullet's world from stepping until it is made anew at a first frame: it may hold joints that were deleted.
 
-    Replacing it renews the copies of some joints, which must not go before their bodies in versions before 4.3.
-    """
+    Replacing it renews the copies of some joints, which must not go before their bodies in versions before 4.3."""
     STATE.live_worlds.discard(scene.name)
     if STATE.unstepped.get(scene.name) == scene.frame_current:
         return
@@ -345,8 +342,7 @@ def restore(scene) -> None:
 def clear(scene) -> None:
     """Free all of Bullet's joints in a world that is about to be freed as a whole, where bodies may look at them later.
 
-    Made anew without bodies to join, the world drops its joints in the right order.
-    """
+    Made anew without bodies to join, the world drops its joints in the right order."""
     if scene.rigidbody_world.constraints is None:
         return
 

@@ -30,8 +30,7 @@ def slot_of(action: bpy.types.Action, owner: bpy.types.ID):
 def channels_of(action: bpy.types.Action, slot, *, ensure: bool = False):
     """The owner of `fcurves` and `groups`: a channel bag, or before Blender 4.4, without slots, the action itself.
 
-    None where there is no bag; with `ensure`, layer, strip and bag are made where they are missing.
-    """
+    None where there is no bag; with `ensure`, layer, strip and bag are made where they are missing."""
     if not has_slots():
         return action
     if slot is None:

@@ -62,8 +62,7 @@ class Library:
     def clip(self, choice, frame: float | None = None, *, cycle: bool = False) -> Clip:
         """The clip of an `ActionChoice`, or only one frame of it, which may be between the action's frames or outside.
         A `cycle` is to loop, up to its exact end.
-        Raises RagdollError: no action, a deleted or an empty one, a missing slot, one that moves no bone.
-        """
+        Raises RagdollError: no action, a deleted or an empty one, a missing slot, one that moves no bone."""
         action, owner = choice.action, choice.armature or self.obj
         if action is None:
             raise RagdollError(_no_action(choice.action_name, "action"))

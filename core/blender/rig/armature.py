@@ -61,8 +61,7 @@ def pose_matrices(posed) -> np.ndarray:
 
 def converted(bone: bpy.types.Bone, matrix, parent=None, *, invert: bool = False) -> np.ndarray:
     """A bone's matrix [4, 4] in armature space from its basis matrix, by Blender's own rules of what bones inherit;
-    with `invert` the basis matrix from that. `parent` is the parent's matrix in armature space, None at roots.
-    """
+    with `invert` the basis matrix from that. `parent` is the parent's matrix in armature space, None at roots."""
     matrix, above = (m if m is None or isinstance(m, Matrix) else Matrix(m.tolist()) for m in (matrix, parent))
     known = {} if above is None else {"parent_matrix": above, "parent_matrix_local": bone.parent.matrix_local}
     return np.array(bone.convert_local_to_pose(matrix, bone.matrix_local, invert=invert, **known))
@@ -70,8 +69,7 @@ def converted(bone: bpy.types.Bone, matrix, parent=None, *, invert: bool = False
 
 def bind_joints(obj: bpy.types.Object) -> tuple[np.ndarray, np.ndarray]:
     """Matrices [n, 4, 4] and tails [n, 3] of an armature's bones in bind pose, in its own space. It is the rest pose,
-    unless another one is kept: of every bone a turn and a way from its rest pose, as its parent carries that.
-    """
+    unless another one is kept: of every bone a turn and a way from its rest pose, as its parent carries that."""
     bones = obj.data.bones
     rest = values_of(bones, "matrix_local", 4, 4).astype(float)
     kept = [bone.active_ragdoll for bone in obj.pose.bones]
@@ -210,8 +208,7 @@ def selected(obj) -> np.ndarray:
 def rig_limits(pose_bone) -> tuple[str, tuple, tuple] | None:
     """Joint type and limits (min [3], max [3], radians) that the rig states for a bone, or None.
 
-    Limit Rotation constraints come first, then IK limits and locks, then locked rotation axes.
-    """
+    Limit Rotation constraints come first, then IK limits and locks, then locked rotation axes."""
     ranges: dict = {}  # by axis
     for constraint in pose_bone.constraints:
         if constraint.type == "LIMIT_ROTATION" and not constraint.mute and constraint.owner_space == "LOCAL":
@@ -306,8 +303,7 @@ def _carries_mesh(obj, bone: str) -> bool:
 
 def prop_bones(obj: bpy.types.Object, anatomy: Anatomy, bones=None) -> np.ndarray:
     """Bones [n] that hold things, such as a hand's slot: meshes on them are no part of the body. `bones` are those [n]
-    that are to have a body of their own whatever they are, by default those that have one.
-    """
+    that are to have a body of their own whatever they are, by default those that have one."""
     if bones is None:
         bones = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones], dtype=bool)
     return np.array([role == HELPER for role in anatomy.roles], dtype=bool) & ~bones

@@ -39,8 +39,7 @@ class RigRest:
 
     def __init__(self, obj: bpy.types.Object, matrices: NDArray | None = None) -> None:
         """Read them, or a pose in the rest pose's place: `matrices` [n, 4, 4] in the armature's space.
-        Raises RagdollError: the object is no armature or has no bones.
-        """
+        Raises RagdollError: the object is no armature or has no bones."""
         if obj is None or obj.type != "ARMATURE":
             raise RagdollError(f"'{obj.name if obj else None}' is no armature: clips need one")
         bones = obj.data.bones
@@ -107,8 +106,7 @@ def scene_fps(scene: bpy.types.Scene) -> float:
 def object_matrices(action: bpy.types.Action, obj: bpy.types.Object, frames: NDArray, slot=None) -> NDArray:
     """World matrices [f, 4, 4] that an action's channels of the object itself give it at frames [f].
 
-    Channels that it lacks, the object's parent and constraints stand as they are now.
-    """
+    Channels that it lacks, the object's parent and constraints stand as they are now."""
     slot = slot_of(action, obj) if slot is None else slot
     turned = rotation_property(obj.rotation_mode)
     names = ("location", "scale", turned)
@@ -123,8 +121,7 @@ def object_matrices(action: bpy.types.Action, obj: bpy.types.Object, frames: NDA
 
 def action_curves(action: bpy.types.Action, obj: bpy.types.Object, slot=None) -> list[bpy.types.FCurve]:
     """The curves of the slot of an action that animates `obj`, without muted ones, also by their group, and empty ones.
-    Raises RagdollError: there is no such slot, or it is empty.
-    """
+    Raises RagdollError: there is no such slot, or it is empty."""
     name = _checked(action, obj).name
     slot = slot_of(action, obj) if slot is None else slot
     if has_slots() and slot is None:

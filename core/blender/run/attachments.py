@@ -2,6 +2,10 @@
 
 The body is constrained to a kinematic holder that follows the target. If physics moves the target too, the body is
 constrained to the target's own body instead; then the forces act between the two and nothing else holds them.
+
+A constraint's zero is where its two bodies stand when it is made. One that is made at the moment therefore keeps the
+offset of that moment. A stated offset is approached: a kinematic holder is led there; between two simulated bodies the
+constraint is made anew in every frame, its limits being the step that is due.
 """
 
 from contextlib import suppress
@@ -12,7 +16,7 @@ import numpy as np
 from ... import quaternion
 from ...errors import RagdollError
 from ...pose import affine, between
-from ...ragdoll import attachment, drives
+from ...ragdoll import drives
 from ...ragdoll.drives import law, servo
 from ..physics import built, helpers, source, world
 from ..rig.armature import array_of, pose_matrices, rigid
@@ -20,6 +24,12 @@ from ..runtime import STATE
 from ..settings import at_frame
 from ..stack import pose_stack, world_reader
 from . import shot_run, write
+
+POINT, FIXED, DISTANCE = "POINT", "FIXED", "DISTANCE"
+MOMENT, STATED = "MOMENT", "STATED"
+FARTHEST_STEP = np.radians(60.0)  # of turn within a frame: well inside the 90 degrees where Euler angles degenerate
+SWAY = 0.15  # of a rope's length that its end may be aside of where it was expected, in each of two directions
+TAUT = 0.8  # of its length: a shorter distance does not become too long by less than that
 
 
 class Attached:
@@ -41,8 +51,7 @@ class Attached:
 
     def __init__(self, character, number: int, item, scene, rows: dict) -> None:
         """Read a character's attachment of a number. rows: of all bodies in the run, by the names of their objects.
-        Raises RagdollError: it cannot act; says why.
-        """
+        Raises RagdollError: it cannot act; says why."""
         obj, name = character.obj, f"Attachment '{item.name}'"
         part, target = built.part_of(obj, item.bone), item.target
         if part is None:
@@ -67,7 +76,7 @@ class Attached:
         self.body, self.row = part.body, rows[part.body.name]
         self.part = part.offset  # from the bone's to the body's frame [4, 4]
         self.point = (np.linalg.inv(part.offset) @ [*item.point, 1.0])[:3]  # in the body's frame [3] [m]
-        self.stated, self.reach = item.offset == attachment.STATED, item.reach_seconds
+        self.stated, self.reach = item.offset == STATED, item.reach_seconds
         turn = quaternion.normalize(np.array(item.offset_rotation, dtype=float))
         # From the other's to the bone's place [4, 4], if one is stated.
         self.offset = affine(quaternion.to_matrix(turn), item.offset_location) if self.stated else np.eye(4)
@@ -116,7 +125,7 @@ def switch_on(run, own: Attached, body, now) -> None:
 
 def stated_place(own: Attached, place, body) -> np.ndarray:
     """Where the body should be [4, 4]; for a POINT, where its point should be, with the target's orientation."""
-    if own.kind == attachment.FIXED:
+    if own.kind == FIXED:
         return place @ own.offset @ own.part
     return affine(place[:3, :3], (place @ own.offset)[:3, 3])
 
@@ -209,10 +218,10 @@ class Attachments(shot_run.Effect):
             attached[own.row] = True
             if own.other_row >= 0:
                 attached[own.other_row] = True
-            if own.holder is not None and own.kind != attachment.DISTANCE:
+            if own.holder is not None and own.kind != DISTANCE:
                 # The animation's place does not pull at a body that has another place to be at, nor at those below it.
                 factor[1, own.below] = 0.0
-                if own.kind == attachment.FIXED:
+                if own.kind == FIXED:
                     factor[0, own.row] = 0.0
         self.state(factor=factor, awake=attached)
 
@@ -249,7 +258,7 @@ def _step(run, own: Attached, scene, seconds: float, substeps: int) -> None:
     if own.since is None:
         switch_on(run, own, body, now)
     own.since += 1
-    if own.kind == attachment.DISTANCE:
+    if own.kind == DISTANCE:
         length = settings.length if settings.length > 0.0 else own.length
         _rope(run, own, scene, body, now, before, length, seconds)
         _move_holder(run, own, own.place)
@@ -264,7 +273,7 @@ def _step(run, own: Attached, scene, seconds: float, substeps: int) -> None:
     gains = _gains(run, own, scene, settings.max_force, seconds, substeps, body, now)
     if own.grip is None:
         frame = affine(now[:3, :3], point_of(own, body))
-        own.grip = np.linalg.inv(now) @ (body if own.kind == attachment.FIXED else frame)
+        own.grip = np.linalg.inv(now) @ (body if own.kind == FIXED else frame)
         _join(run, own, frame, gains)
     elif settings.max_force > 0.0 or own.capped:
         write.set_springs(_constraint_of(run, own), gains)
@@ -282,9 +291,9 @@ def _approach(run, own: Attached, body, now, left: int) -> None:
     """Take a step towards a stated offset between two simulated bodies, by limits that are set again in each frame."""
     wanted = stated_place(own, now @ own.base, body)
     point = point_of(own, body)
-    if own.kind == attachment.FIXED:
+    if own.kind == FIXED:
         turn = wanted[:3, :3] @ body[:3, :3].T  # the point also moves when the body turns
-        angles = attachment.turned_towards(turn, 1.0 / left)
+        angles = turned_towards(turn, 1.0 / left)
         way = (wanted[:3, 3] + turn @ (point - body[:3, 3]) - point) / left
     else:
         way, angles = (wanted[:3, 3] - point) / left, None
@@ -300,7 +309,7 @@ def _rope(run, own: Attached, scene, body, now, before, length: float, seconds: 
     else:
         pace = (anchor - (before @ own.base @ own.offset)[:3, 3]) / seconds
     velocity, far = (point - last) / seconds - pace, 1e3 * max(length, own.character.height)
-    frame, limits = attachment.rope(point, anchor, velocity, length, far, world.pull(scene), seconds)
+    frame, limits = rope(point, anchor, velocity, length, far, world.pull(scene), seconds)
     _join(run, own, frame, None, limits)
 
 
@@ -311,9 +320,9 @@ def _gains(run, own: Attached, scene, max_force: float, seconds: float, substeps
     fall = 0.5 * max(scene.gravity.length, 1e-6) * seconds**2
     error, angle, found = 0.0, 0.0, []  # of the body, from where its constraint holds it
     if own.grip is not None:
-        wanted, place = now @ own.grip, body[:3, 3] if own.kind == attachment.FIXED else point_of(own, body)
+        wanted, place = now @ own.grip, body[:3, 3] if own.kind == FIXED else point_of(own, body)
         error = float(np.linalg.norm(place - wanted[:3, 3]))
-        if own.kind == attachment.FIXED:
+        if own.kind == FIXED:
             turns = quaternion.from_matrix(np.stack([body[:3, :3], wanted[:3, :3]]))
             angle = float(quaternion.angle_between(turns[0], turns[1]))
     for inertia, *cap in ((mass, max_force, error, fall), (mass * height**2, max_force * arm, angle, fall / arm)):
@@ -408,7 +417,7 @@ def _join(run, own: Attached, frame, gains, linear=(None,) * 3, angular=None) ->
         helpers.limit(constraint, f"lin_{axis}", linear[i])
         helpers.limit(constraint, f"ang_{axis}", None if angular is None else (float(angular[i]),) * 2)
         setattr(constraint, f"use_spring_{axis}", True)  # limits alone have no springs, whatever this says
-        setattr(constraint, f"use_spring_ang_{axis}", own.kind == attachment.FIXED)
+        setattr(constraint, f"use_spring_ang_{axis}", own.kind == FIXED)
     if gains is not None:
         write.set_springs(constraint, gains)
     write.put(run, own.joints[own.live], frame)
@@ -417,3 +426,50 @@ def _join(run, own: Attached, frame, gains, linear=(None,) * 3, angular=None) ->
     constraint.object1, constraint.object2 = pair if gains is not None else pair[::-1]
     # Last, because setting the type makes Blender look at the constraint again.
     constraint.type = "GENERIC" if gains is None else "GENERIC_SPRING"
+
+
+# ---- what a constraint must be like -------------------------------------------------------------------------------
+def rope(point, anchor, velocity, length: float, far: float, gravity: float, seconds: float) -> tuple[np.ndarray, list]:
+    """The frame [4, 4] of a rope's constraint for the frame to come and its three limits [m], None where it has none.
+
+    X is the direction along which the rope pulls in the frame's middle, so that a swinging end neither gains nor loses
+    length to first order: with an angle a between middle and end the rope is `length * cos(a)` long along it. The first
+    limit is how far the end may move along it, negative while the rope is stretched.
+
+    That limit is a plane; beside the place that it was made for, the plane is farther than the rope is long. A limb
+    that whips round when the rope becomes taut would come there: 0.9 m out on a rope of 0.08 m. So the end of a taut
+    rope may come aside of where its velocity takes it by no more than `SWAY` of the length, at most 2.3 % too far. What
+    gravity does is always allowed.
+
+    Args:
+        point, anchor: its ends now [3], [m]. velocity: of the first against the second [3], [m/s].
+        length: [m]. far: what is as good as no limit [m]. gravity: the scene's [m/s^2]. seconds: of the frame.
+    """
+    now, moved = np.asarray(point, dtype=float) - anchor, np.asarray(velocity, dtype=float) * seconds
+    end, middle = now + moved, now + 0.5 * moved
+    size = float(np.linalg.norm(middle))
+    if size < 1e-9 * max(length, 1e-9):
+        middle, size = np.array([0.0, 0.0, -1.0]), 1.0
+    axis, reach = middle / size, float(np.linalg.norm(end))
+    cosine = float(axis @ end) / reach if reach > 1e-9 else 1.0
+    z = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
+    z /= np.linalg.norm(z)
+    turn = np.stack([axis, np.cross(z, axis), z], axis=1)
+    limits = [(-far, length * max(cosine, 0.5) - float(axis @ now)), None, None]
+    if max(np.linalg.norm(now), reach) >= TAUT * length:
+        aside = max(SWAY * length, 1.5 * gravity * seconds**2)
+        limits[1:] = [(float(y - aside), float(y + aside)) for y in (turn.T @ moved)[1:]]
+    return affine(turn, point), limits
+
+
+def turned_towards(turn, share: float) -> np.ndarray:
+    """A share of a turn [3, 3], as Euler angles [3] (rad) for the limits of a GENERIC constraint.
+
+    Its object1 is what turns are measured against, its object2 what turns, its frame has the axes of the turns' space.
+    Bullet takes the angles of the inverse rotation, as Rx Ry Rz.
+    """
+    turn = quaternion.to_rotation_vector(quaternion.from_matrix(turn)) * share
+    turn *= min(1.0, FARTHEST_STEP / max(float(np.linalg.norm(turn)), 1e-12))
+    m = quaternion.to_matrix(quaternion.from_rotation_vector(-turn))
+    x, z = np.arctan2(-m[1, 2], m[2, 2]), np.arctan2(-m[0, 1], m[0, 0])
+    return np.array([x, np.arcsin(np.clip(m[0, 2], -1.0, 1.0)), z])

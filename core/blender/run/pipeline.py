@@ -15,11 +15,19 @@ from ..rig import armature, clips
 from ..runtime import STATE
 from ..settings import at_frame
 from ..stack import pose_stack
-from . import attachments, hits, recovery, shot_run, tone, write
+from . import attachments, hits, pushes, recovery, shot_run, tone, write
 from .kinematic import KinematicBlend, LimitRescue
 
 # In the order in which they act; where one leads bodies, a later one has the last word.
-EFFECTS = (hits.Hits, attachments.Attachments, LimitRescue, KinematicBlend, recovery.Recoveries, tone.Tone)
+EFFECTS = (
+    hits.Hits,
+    attachments.Attachments,
+    LimitRescue,
+    KinematicBlend,
+    pushes.Pushes,
+    recovery.Recoveries,
+    tone.Tone,
+)
 
 
 def start(scene) -> shot_run.Run:
@@ -113,8 +121,7 @@ def _carry_settings(run: shot_run.Run) -> None:
 
 def step(run: shot_run.Run, scene) -> None:
     """Prepare the next frame: pose of the source, place of the targets, gains of the drives. Raises RagdollError: a
-    body was deleted, or the animation is not a number.
-    """
+    body was deleted, or the animation is not a number."""
     frame = scene.frame_current
     world.refuse_remapped(scene)
     run.graph = view_layers.depsgraph_of(scene)
@@ -170,8 +177,7 @@ def _weigh(run: shot_run.Run, seconds: float) -> None:
 
 def observe(run: shot_run.Run, scene) -> None:
     """After a frame is shown: where the bodies stand now, and what follows from it for the next frame. Raises
-    RagdollError: a body was deleted, is not a number or has left all bounds.
-    """
+    RagdollError: a body was deleted, is not a number or has left all bounds."""
     seconds = world.seconds_per_frame(scene)
     if run.frame > run.first:
         before, run.moved = run.moved, (_read_bodies(run), seconds)
@@ -222,8 +228,7 @@ def _wanted(run: shot_run.Run, scene, frame: int, record: bool = True) -> np.nda
 
 def _read_bodies(run: shot_run.Run) -> np.ndarray:
     """Read where the bodies stand after the last frame. Returns the ways that they have come in it [m, 3].
-    Raises RagdollError naming one that has come too far, or nowhere.
-    """
+    Raises RagdollError naming one that has come too far, or nowhere."""
     for character in run.characters:
         character.bodies.objects.foreach_get("matrix_world", run.buffer[character.rows].reshape(-1))
     body = run.buffer.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)

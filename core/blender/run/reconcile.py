@@ -36,8 +36,7 @@ def reconcile(scene, *, ragdolls: bool = True) -> None:
 
 def rebuild_edited(scene) -> None:
     """What only an operator may do, since it takes time: build anew what was edited, and take over all of the rigs.
-    Raises RagdollError: a ragdoll cannot be built.
-    """
+    Raises RagdollError: a ragdoll cannot be built."""
     for obj in shot_run.active_ragdolls(scene):
         if stack_edits.gets_up_where_it_lies(obj):
             stack_edits.ensure(obj, scene)

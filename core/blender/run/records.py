@@ -1,6 +1,5 @@
 """What a run records by frame and keeps in the file beside its baked cache: the states of recoveries, and what state
-graphs and balance read of the ragdoll.
-"""
+graphs and balance read of the ragdoll."""
 
 import base64
 import json
@@ -16,13 +15,11 @@ from ...motion.clip import Clip
 from ...motion.getting_up import Passage
 from ...motion.stack import LocalPose
 from ...pose import moved
-from ...ragdoll.drives import servo
 from ...ragdoll.hits import speeds_felt
 from ...ragdoll.recovery.states import ACTIVE, STATES, State
 from ...ragdoll.recovery.transitions import Reroot, Transition
 from ..physics import world
 from ..runtime import STATE, state_of
-from .write import LINEAR_DRAG
 
 VERSION = 1
 LARGEST = 1 << 26  # bytes of an array; that of a damaged file may claim any size
@@ -184,8 +181,7 @@ MARGIN = 0.01  # of the character's height: things closer than this touch
 
 def readings(obj, contacts, scene, frame: int) -> dict[str, float]:
     """Values for a frame by kind of parameter, read after the frame before; empty if nothing was simulated. `contacts`
-    are names of the bones whose contacts are wanted, "" for a contact of any body.
-    """
+    are names of the bones whose contacts are wanted, "" for a contact of any body."""
 
     def measured(run, character, scene) -> dict[str, float]:
         rows = character.rows
@@ -222,22 +218,17 @@ def _kept(obj, scene, frame: int, measured) -> dict:
     return kept.get(frame, {})
 
 
-# ---- pushes ---------------------------------------------------------------------------------------------------------
-YIELDING, SLACK = 0.2, 0.01  # [s] in which it gives way to what it is pushed off its place by; of the height, not felt
+PUSHES = {"PUSH", "SHOVE", "PULL", "GROUND", "LEFT"}  # what moves a balance
 
 
-def push_at(obj, scene, frame: int, legs) -> tuple[str, Push]:
-    """The recovery's state, and what pushes a character in the step to a frame; `legs`: names of their bones.
-
-    Hits count by their impulse. What else pushes (a platform, others, wind) shows in how far the masses are from where
-    the animation has them, as long as no hit has loosened the character and its legs are driven.
-    """
+def push_at(obj, scene, frame: int) -> tuple[str, Push, np.ndarray]:
+    """The recovery's state, what pushes a character in the step to a frame, and how the ground under it went in the
+    last frames [0 to 2, 3] [m]."""
 
     def measured(run, character, scene) -> dict:
         impulses = run.effect("hits").impulses_on(run, character, run.frame)
-        blow = complex(*(sum(impulses)[:2] / character.mass).tolist()) if impulses else 0j
-        pull = 0j if impulses else _pull(run, character, legs)
-        found = {"PUSH": [blow.real, blow.imag, pull.real, pull.imag]} if blow or pull else {}
+        found = {"PUSH": (sum(impulses)[:2] / character.mass).tolist()} if impulses else {}
+        found |= run.effect("pushes").on(run, character, scene)
         recovery = run.effect("recoveries").by_name.get(character.name)
         if recovery is not None and recovery.left[0] == run.frame:
             found["LEFT"] = recovery.left[1]
@@ -245,31 +236,11 @@ def push_at(obj, scene, frame: int, legs) -> tuple[str, Push]:
         return found | ({"PHASE": phase} if STATES[phase] != ACTIVE else {})
 
     found = _kept(obj, scene, frame, measured)
-    x, y, pull_x, pull_y = found.get("PUSH", (0.0, 0.0, 0.0, 0.0))
+    speed, shove, pull = (complex(*found.get(name, (0.0, 0.0))[:2]) for name in ("PUSH", "SHOVE", "PULL"))
     turn, *way = found.get("LEFT", (None, 0.0, 0.0, 0.0))
     left = None if turn is None else (turn, complex(*way[:2]), way[2])
-    return STATES[int(found.get("PHASE", STATES.index(ACTIVE)))], Push(complex(x, y), complex(pull_x, pull_y), left)
-
-
-def _pull(run, character, legs) -> complex:
-    """Acceleration with which the hip follows its masses, which something holds off their place [m/s^2]."""
-    rows, factor = character.rows, run.effect("hits").factor
-    if run.frame <= run.first or (factor is not None and factor[rows].min() < 1.0):
-        return 0j
-    weights = np.maximum(*run.weighed)[rows]
-    borne = [weight for bone, weight in zip(character.bone_names, weights.tolist(), strict=True) if bone in legs]
-    if min(borne, default=0.0) < 0.1:
-        return 0j
-    # What goes along may be behind by as much as its drag stretches its drive's spring, though nothing holds it.
-    drag = np.minimum(run.gains[rows, LINEAR_DRAG], 1.0 - 1e-9)  # damping of 1 stops a body at once
-    lag = -np.log1p(-drag) / np.maximum(servo.frequency(weights), 1e-3) ** 2  # [s]
-    ways, moves = (run.body - run.wanted)[rows, :2, 3], (run.body - run.body_before)[rows, :2, 3]
-    speeds = np.maximum(np.linalg.norm(moves, axis=1), 1e-12)
-    behind = np.clip(-np.einsum("mi,mi->m", ways, moves) / speeds, 0.0, speeds / run.moved[1] * lag)
-    # What is driven weakly lags far behind besides.
-    away = run.masses[rows] * weights @ (ways + (behind / speeds)[:, None] * moves) / character.mass
-    size = math.hypot(*away)
-    return complex(*away) * max(size - SLACK * character.height, 0.0) / (max(size, 1e-12) * YIELDING**2)
+    phase = STATES[int(found.get("PHASE", STATES.index(ACTIVE)))]
+    return phase, Push(speed, shove, pull, left=left), np.reshape(found.get("GROUND", ()), (-1, 3))
 
 
 def _phase(run, character) -> int:

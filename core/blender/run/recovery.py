@@ -6,7 +6,7 @@ character recovers, its animation goes on where it lies (`motion.getting_up`). A
 """
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cache, cached_property
 
 import numpy as np
@@ -27,13 +27,12 @@ from ..runtime import STATE
 from ..settings import effects as effect_settings
 from ..stack.entries import balance
 from ..stack.entries import recovery as recovery_entry
-from . import get_up, records, shot_run
+from . import get_up, pushes, records, shot_run
 
 CARRIED = 0.9  # weight of one who gets up by a plan: it begins as he lies, and gives way where the floor does
 DRAGGED = 0.6  # before that, while limbs are drawn in, which get caught on each other and come loose
 DRAWN_IN, UPRIGHT = (0.3, 0.45), (0.85, 1.0)  # shares of the way up between which it rises to that, and to 1
 DOWN = -0.9  # of gravity: the vertical part of one that pulls to a floor
-JUMPED = 4.0  # times as far as in the frame before: that is no motion
 # Of the height: with hips so far off their way up, or a floor so far from where it was, it falls again; a floor that
 # moves by more in a frame is none to get up from
 ASTRAY, SHIFTED, MOVES = 0.1, 0.03, 1e-3
@@ -110,13 +109,12 @@ class Recovery:
 
     @cached_property
     def radii(self) -> np.ndarray:
-        """Half of the middle extent of each of its bodies [m]."""
-        return np.array([sorted(body.dimensions)[1] / 2.0 for body in self.character.bodies.objects])
+        """Of its bodies, see `pushes.radii_of`."""
+        return pushes.radii_of(self.character)
 
     def read(self, group, events: bool = False, scene=None) -> None:
         """Read the settings from a property group, and with `events` also the forced states from the character's own.
-        Raises RagdollError: a value makes no sense; then nothing has changed.
-        """
+        Raises RagdollError: a value makes no sense; then nothing has changed."""
         title = f"Recovery of '{self.character.name}'"
         settings = states.Settings(**{field.name: getattr(group, field.name) for field in fields(states.Settings)})
         states.checked(settings, title, reroot_time=group.reroot_time, get_up_pace=group.get_up_pace)
@@ -135,12 +133,11 @@ class Recovery:
         matrices = armature.pose_matrices(self.character.obj.evaluated_get(graph))
         self._shown[frame] = matrices[self.character.motion.rig.skeleton.to_level]
 
-    def step(self, run, scene, frame: int, speeds: np.ndarray, seconds: float, movers: list) -> None:
+    def step(self, run, scene, frame: int, speeds: np.ndarray, seconds: float) -> None:
         """Step to the state of the frame that was just shown; at the first one no time has passed.
 
         Args:
             speeds: of all bodies [m], over the frame [m/s]. seconds: of the simulation, a frame.
-            movers: what else moves in the scene.
         """
         # Sum of the sizes of the impulses in the step to the next frame [N s].
         impulse = sum(float(np.linalg.norm(i)) for i in run.effect("hits").impulses_on(run, self.character, frame))
@@ -148,7 +145,8 @@ class Recovery:
         if self.state.phase == states.ANIMATED and impulse == 0.0 and not events:
             self._finish_action(frame, scene)
             return
-        blows = [mover.blow(run, self.character, self.radii, seconds) for mover in movers if self.state.weight > 0.0]
+        movers = run.effect("pushes").movers if self.state.weight > 0.0 else ()
+        blows = [float(np.linalg.norm(mover.blow(run, self.character, self.radii, seconds))) for mover in movers]
         motion = replace(self._motion(run, scene, speeds, impulse), blow=max(blows, default=0.0))
         fps = 1.0 / seconds
         before, times = self.state, (max(frame - 1, run.first) / fps, frame / fps, fps)
@@ -179,7 +177,7 @@ class Recovery:
         height, (x, y, z) = self.character.height, run.body[self.character.rows][self._pelvis_body, :3, 3]
         fast = speed > math.sqrt(2.0 * DEEP * world.pull(scene) * height) > 0.0
         if fast or self.state.phase == states.SETTLING:
-            solids, depth = run.effect("recoveries").solids, (BOTTOM if fast else 1.0) * height
+            solids, depth = run.effect("pushes").solids, (BOTTOM if fast else 1.0) * height
             found = ground.highest(scene, solids, complex(x, y), z, depth)
             self._ground = found and (found[1], found[1].evaluated_get(run.graph).matrix_world.copy())
             if fast and found is None:
@@ -393,44 +391,12 @@ class Recovery:
         return entry.clip(action, fps)
 
 
-@dataclass(frozen=True, eq=False)
-class Mover:
-    """A solid of the scene that moves and is none of ours."""
-
-    box: np.ndarray  # middle and half the size of its bounding box in its own axes [2, 3]
-    place: np.ndarray  # its matrix now [4, 4]
-    turn: np.ndarray  # what moves it from one frame to the next, in the world [4, 4]
-    mass: float  # [kg]; inf for what nothing holds up
-
-    def blow(self, run, character, radii: np.ndarray, seconds: float) -> float:
-        """Speed that it will give the whole of a character, of bodies of such radii [m], in the coming step at least.
-
-        That of an inelastic blow on those bodies that it meets, if both go on as they do. Afterwards would be too
-        late: bodies that are driven into it by their animation are thrown out of it.
-        """
-        rows, middles = character.rows, run.body[character.rows, :3, 3]
-        moved, met = (run.body - run.body_before)[rows, :3, 3], np.zeros(len(middles), dtype=bool)
-        sizes = np.linalg.norm(self.place[:3, :3], axis=0)
-        for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-            place = self.place + share * (self.turn @ self.place - self.place)
-            seen = (middles + share * moved - place[:3, 3]) @ np.linalg.inv(place[:3, :3]).T
-            gap = np.maximum(np.abs(seen - self.box[0]) - self.box[1], 0.0) * sizes
-            met |= np.linalg.norm(gap, axis=1) < radii
-        struck = run.masses[rows][met]
-        if not met.any():
-            return 0.0
-        closing = middles @ (self.turn[:3, :3] - np.eye(3)).T + self.turn[:3, 3] - moved
-        speed = np.linalg.norm(struck @ closing[met]) / struck.sum() / seconds
-        return float(speed * struck.sum() / (1.0 + struck.sum() / self.mass) / character.mass)
-
-
 # ---- the run --------------------------------------------------------------------------------------------------------
 class Recoveries(shot_run.Effect):
     """The recoveries of a run's characters, by their names."""
 
     def __init__(self, run, scene) -> None:
         self.by_name: dict[str, Recovery] = {}
-        self.solids = {solid: [] for solid in ground.solids(scene)}  # and where they stood at the last frames
         for character in run.characters:
             settings = character.obj.active_ragdoll
             if settings.recovery.enabled and not settings.muted:
@@ -450,32 +416,11 @@ class Recoveries(shot_run.Effect):
             return
         frame, self.around = run.frame, cache(lambda: ground.bounded(ground.solids(scene), run.graph))
         speeds = np.linalg.norm(run.body[:, :3, 3] - run.body_before[:, :3, 3], axis=1) / seconds
-        movers = self._movers(run) if frame > run.first else []
         for own in self.by_name.values():
             own.note_shown(frame, run.graph)
-            own.step(run, scene, frame, speeds, seconds, movers)
+            own.step(run, scene, frame, speeds, seconds)
             own.record.values[frame] = own.state.values()
         self._apply(run)
-
-    def _movers(self, run) -> list:
-        """The solids that move, but not those that only now jumped elsewhere."""
-        found = []
-        for solid, places in self.solids.items():
-            try:
-                own, body = solid.evaluated_get(run.graph), solid.rigid_body
-            except ReferenceError:  # it was deleted
-                continue
-            if body is None or (body.type == "PASSIVE" and not body.kinematic):
-                continue
-            places[:] = [*places[-2:], armature.array_of(own.matrix_world)]
-            corners = np.array(own.bound_box)
-            middle = np.append(corners.mean(axis=0), 1.0)
-            ways = np.linalg.norm(np.diff([place @ middle for place in places], axis=0), axis=1)
-            if len(places) == 3 and 0.0 < ways[1] < JUMPED * ways[0] and np.linalg.det(places[1]) != 0.0:
-                box = np.stack([middle[:3], np.ptp(corners, axis=0) / 2.0])
-                turn = places[2] @ np.linalg.inv(places[1])
-                found.append(Mover(box, places[2], turn, math.inf if body.kinematic else body.mass))
-        return found
 
     def share_at(self, character, frame: int) -> float | None:
         """The share of the physics that was recorded for the frame."""

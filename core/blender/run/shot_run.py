@@ -56,8 +56,7 @@ class Effect:
 
     def read(self, run, scene, character, settings, edited: bool) -> None:
         """Read the settings of a character, or of its source if any are keyed, for the frame to come. `edited`: since
-        they were last read. Raises RagdollError: one is invalid; then what was read before must stay.
-        """
+        they were last read. Raises RagdollError: one is invalid; then what was read before must stay."""
 
     def before_joints(self, run, scene, bind) -> None:
         """In the warm-up, when Bullet makes the joints: act on nothing. bind: matrices of the bodies [m, 4, 4]."""
@@ -71,8 +70,7 @@ class Effect:
     def placed(self, run, before, places, seconds: float, shown_seconds: float):
         """Places of the kinematic bodies at the coming frame [m, 4, 4], from those that the effects before this have,
         and `before`, where the animation had the bodies at the frame shown [m, 4, 4]. Seconds are the frame's length in
-        the simulation, shown ones that on the timeline.
-        """
+        the simulation, shown ones that on the timeline."""
         return places
 
     def observe(self, run, scene, seconds: float) -> None:
@@ -131,8 +129,7 @@ class Character:
 
 class Run:
     """The simulation of a scene's shot, from its first frame on. Its arrays have one row for each body, character after
-    character. A baked character takes part with kinematic bodies, so that props still meet it.
-    """
+    character. A baked character takes part with kinematic bodies, so that props still meet it."""
 
     # Masks of bodies [m], as are those of `MASKS`:
     limp: np.ndarray  # body mode LIMP
@@ -379,8 +376,7 @@ def check_evaluated(run: Run, scene) -> None:
 
 def check_size(character, place: np.ndarray, frame: int, by_hand: bool = False) -> None:
     """Raises RagdollError where a character stands at a place [4, 4] with another size than its bodies were built with,
-    or, with `by_hand`, was scaled by hand in mid-shot.
-    """
+    or, with `by_hand`, was scaled by hand in mid-shot."""
     size, built = math.hypot(*place[:3, 0].tolist()), character.built_scale
     if abs(size - built) > UNIFORM_TOLERANCE * built:
         what = f"'{character.name}' has the scale {size:.4g} at frame {frame}, but its bodies were built at {built:.4g}"

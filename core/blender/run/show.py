@@ -135,8 +135,7 @@ def has_guests(scene) -> bool:
 def show_arrived(scene) -> None:
     """The same as soon as a character has come or another scene is shown, which then shows its baked cache again.
 
-    Not where windows show several scenes: what one shows may be what another hides.
-    """
+    Not where windows show several scenes: what one shows may be what another hides."""
     manager = bpy.context.window_manager
     if not has_guests(scene) or {window.scene for window in manager.windows if manager} != {scene}:
         STATE.shown = ()  # the next frame looks for them

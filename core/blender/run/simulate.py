@@ -15,8 +15,7 @@ from . import reconcile, records, shot_run, show, write
 
 def prepare(scene) -> None:
     """Bring everything up to date before a run: edited settings, animations, the cache. Raises RagdollError: there is
-    nothing to simulate, the world would not step, or the user's own baked cache is in the way.
-    """
+    nothing to simulate, the world would not step, or the user's own baked cache is in the way."""
     reconcile.reconcile(scene)
     characters = shot_run.active_ragdolls(scene)
     if not characters:
@@ -71,8 +70,7 @@ def frames(scene) -> Iterator[int]:
 
 def go_to(scene, frame: int) -> None:
     """Show a frame. Raises RagdollError: another handler has changed the frame. Raises KeyboardInterrupt: it came while
-    a handler ran.
-    """
+    a handler ran."""
     scene.frame_set(frame)
     if STATE.interrupted:
         STATE.interrupted = False
@@ -115,8 +113,7 @@ def use_range(scene, frame_start: int, frame_end: int) -> None:
 def begin_render(scene) -> None:
     """Simulate and cache what a render will show, with a dependency graph of its own, or stop the render.
 
-    Blender goes on whatever happens here, but not without a camera.
-    """
+    Blender goes on whatever happens here, but not without a camera."""
     if not isinstance(scene, bpy.types.Scene) or scene.active_ragdoll.is_source:
         return
     try:

@@ -136,8 +136,7 @@ class Falling:
 class Tone(shot_run.Effect):
     """The muscle tone of a run's characters while they are limp; recovery comes before it.
 
-    The joints of all of them are led together: what costs is the number of calls, not that of joints.
-    """
+    The joints of all of them are led together: what costs is the number of calls, not that of joints."""
 
     def __init__(self, run, scene) -> None:
         self._falling: dict[str, Falling] = {}

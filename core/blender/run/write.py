@@ -1,7 +1,6 @@
 """Writing to evaluated bodies, targets, drives and bone constraints: the only way a run acts on the scene.
 
-An original joint, drive or body that is written while the world is alive makes Blender copy it anew and crash.
-"""
+An original joint, drive or body that is written while the world is alive makes Blender copy it anew and crash."""
 
 import numpy as np
 from mathutils import Matrix
@@ -125,8 +124,7 @@ def switch_joints(run: Run, on: bool, character) -> None:
 def show_physics(run: Run, on: bool, scene) -> list:
     """Let the physics armatures copy the bodies, or play the animation. Returns the characters that changed.
 
-    In all view layers: those that do not step read the bodies' places from the cache.
-    """
+    In all view layers: those that do not step read the bodies' places from the cache."""
     changed, layers = [], view_layers.graphs(scene)
     STATE.at_rest.discard(scene.name)
     for character in run.characters:

@@ -284,8 +284,7 @@ def add_hit(
 
 def add_given_hits(obj, scene, given) -> list[str]:
     """Add hits given as text: bone, frame and three components of the impulse [N s]. Returns notes on them. Raises
-    RagdollError: as `add_hit`, or something is no number; those before it are added.
-    """
+    RagdollError: as `add_hit`, or something is no number; those before it are added."""
     notes = []
     for bone, *values in given:
         try:
@@ -298,8 +297,7 @@ def add_given_hits(obj, scene, given) -> list[str]:
 
 def attach(obj, bone: str, target=None):
     """Attach a bone at its tail to an object. Returns the attachment's settings, for the caller to change. Raises
-    RagdollError: no ragdoll, or the bone has no body; nothing is added then.
-    """
+    RagdollError: no ragdoll, or the bone has no body; nothing is added then."""
     check_ragdoll(obj)
     settings = obj.active_ragdoll
     if built.part_of(obj, bone) is None:

@@ -144,8 +144,7 @@ def slots(of: str, action: str):
 def remembers(what: str, name: str, armature: str = ""):
     """The callback of a pointer: its name is kept in a setting, in case what it points at is deleted.
 
-    Of an action, `armature` is the setting that points at the armature it was made for.
-    """
+    Of an action, `armature` is the setting that points at the armature it was made for."""
 
     def chosen(self, context) -> None:
         found = getattr(self, what)

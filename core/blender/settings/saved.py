@@ -141,8 +141,7 @@ def note_version(owners=None) -> None:
 
 def mend_values() -> None:
     """Take away texts that cannot be read, corners of bodies that are none, and numbers and choices that a setting does
-    not have, as a damaged file may hold.
-    """
+    not have, as a damaged file may hold."""
     bones = [bone for obj in bpy.data.objects if obj.pose and obj.library is None for bone in obj.pose.bones]
     for owner in _owners(*bpy.data.collections, *bones):
         for group, name, _said in walk(owner.active_ragdoll):

@@ -24,8 +24,7 @@ SHEAR = -1e-4
 
 class FromSettings:
     """A step of the motion stack that plays actions. It is refreshed when one of them is edited, replaced or deleted.
-    `problems` tells, by name, which settings are left out and what is odd about actions.
-    """
+    `problems` tells, by name, which settings are left out and what is odd about actions."""
 
     def __init__(self, obj, rig) -> None:
         self._obj, self._rig = obj, rig
@@ -85,8 +84,7 @@ def axes_of(space) -> tuple:
 
 def places_of(space, without=()) -> BlendSpace1D | BlendSpace2D:
     """The samples' places and their weighting, without their clips; `without` are labels of samples that are left out.
-    Raises RagdollError: no samples, two at one place, on one line, outside the axes; or a wrong axis.
-    """
+    Raises RagdollError: no samples, two at one place, on one line, outside the axes; or a wrong axis."""
     kept = {label: sample for label, sample in zip(labels(space), space.samples, strict=True) if label not in without}
     names = list(kept)
     if space.dimensions == "1D":
@@ -97,8 +95,7 @@ def places_of(space, without=()) -> BlendSpace1D | BlendSpace2D:
 
 class Spaces:
     """The blend spaces of a character, each made when a layer or a state first asks for it: `players` by the space's
-    name, for its use as an aim offset by "name (aim)", and `inputs`, the readers of their inputs, by the same keys.
-    """
+    name, for its use as an aim offset by "name (aim)", and `inputs`, the readers of their inputs, by the same keys."""
 
     def __init__(self, obj, library) -> None:
         self._obj, self._library = obj, library
@@ -107,8 +104,7 @@ class Spaces:
 
     def player(self, name: str, *, aim: bool = False) -> tuple:
         """The key and the player of a blend space. Raises RagdollError: there is none of that name, or it cannot be
-        made; names the space.
-        """
+        made; names the space."""
         spaces = self._obj.active_ragdoll.blend_spaces
         index = spaces.find(name)
         if not name:
@@ -285,8 +281,7 @@ def current_point(obj, space, frame: int) -> tuple:
 def shown(obj, space, frame: int) -> tuple[list, list]:
     """What the sidebar's bars show of a blend space at a frame. Raises RagdollError: the space is invalid.
 
-    Returns (name, value, share of the way from minimum to maximum) of each axis, and (label, weight) of each sample.
-    """
+    Returns (name, value, share of the way from minimum to maximum) of each axis, and (label, weight) of each sample."""
     places, point = places_of(space), current_point(obj, space, frame)
     axes = [(axis.name, value, axis.share(value)) for axis, value in zip(places.axes, point, strict=True)]
     return axes, list(zip(places.names, places.weights(*point).tolist(), strict=True))

@@ -130,8 +130,7 @@ def add(obj, scene, what: str, bone: str = ""):
 
 def remove(obj, what: str) -> None:
     """Remove the active item; with the last of all the motion stack goes too. Raises RagdollError: there is none, or
-    the character is baked.
-    """
+    the character is baked."""
     owner = entries.lists()[what].owner(obj)
     if owner is None or lists.active_index(owner, what) < 0:
         raise RagdollError(f"'{obj.name}': there is nothing to remove")
@@ -172,8 +171,7 @@ def current_action(obj) -> tuple:
 
 def add_layer(obj, scene, source: str, name: str = "", action=None, slot: str = ""):
     """A new layer on top of the active one, named as its action unless told otherwise; a POSE shows its first frame.
-    Raises RagdollError: see `ensure`; the stack poses the character from now on.
-    """
+    Raises RagdollError: see `ensure`; the stack poses the character from now on."""
     settings = obj.active_ragdoll
     ensure(obj, scene)
     last, layer = len(settings.layers), settings.layers.add()
@@ -196,8 +194,7 @@ def choose(choice, action, slot: str = "") -> None:
 
 def appended_action(path: str, name: str):
     """An action of another file, such as a pose asset of a library, appended. Raises RagdollError: the file cannot be
-    read, or has no such action.
-    """
+    read, or has no such action."""
     try:
         with bpy.data.libraries.load(path) as (there, here):
             here.actions = [own for own in there.actions if own == name]
@@ -272,8 +269,7 @@ def _free_place(space, wanted: list) -> list:
 
 def edit_graph(obj, kind: str, do: str, step: int = 1) -> None:
     """Add, remove or move a parameter, state, transition, or condition of the active transition. Raises RagdollError: a
-    condition without a transition.
-    """
+    condition without a transition."""
     owner = graph = obj.active_ragdoll.graph
     if kind == "CONDITION":
         owner = lists.active_item(graph, "transitions")

@@ -79,8 +79,7 @@ def tidy(scene) -> None:
 @dataclass
 class WorldReader:
     """Reads world matrices for one character at one frame, whose time has `seconds` and `seconds_per_frame`. `settings`
-    are the character's, with their values at the frame, `world` is its own world matrix [4, 4].
-    """
+    are the character's, with their values at the frame, `world` is its own world matrix [4, 4]."""
 
     scene: bpy.types.Scene
     obj: bpy.types.Object
@@ -102,8 +101,7 @@ class WorldReader:
     def at(self, frame: int) -> Iterator["WorldReader"]:
         """Context that gives a reader at another frame; the hidden scene goes there and back.
 
-        What the simulation moves is read where it is now.
-        """
+        What the simulation moves is read where it is now."""
         hidden = self.scene.active_ragdoll.source
         hidden.frame_set(frame)
         try:

@@ -25,8 +25,7 @@ _OF_ARMATURE = ("COMPONENT", "OBJECT")  # spaces of settings that turn and move 
 
 def apply_transform(obj, scene, parts=PARTS) -> list[str]:
     """Apply parts of a character's transform. Its settings, and keyed locations of its bones, scale along. Returns what
-    stays as it is, and why. Raises RagdollError: with the reason; nothing is changed then.
-    """
+    stays as it is, and why. Raises RagdollError: with the reason; nothing is changed then."""
     _check(obj, scene)
     parts, notes = _applicable(obj, parts)
     rest, applied = _split(obj, parts)
@@ -171,8 +170,7 @@ def _seat(obj, child) -> Matrix:
 def _lengths(owner) -> list[tuple]:
     """Settings that are lengths in the armature's own units, of a character or a bone, as `declare.walk` has them.
 
-    Their space is stated beside them; that of a bone where none is.
-    """
+    Their space is stated beside them; that of a bone where none is."""
     lengths = (one for one in declare.walk(owner.active_ragdoll) if one[2].own_units)
     return [one for one in lengths if getattr(one[0], f"{one[1].partition('_')[0]}_space", "BONE") != "WORLD"]
 

@@ -30,8 +30,7 @@ def copy(obj, name: str, others: list[str], groups) -> None:
 
 def mirror(obj, names: list[str], groups) -> list[tuple[str, str]]:
     """Give the counterparts of bones their settings, mirrored across the armature; returns (bone, counterpart) of each.
-    Raises RagdollError: a bone has no counterpart, or both of a pair are among the names.
-    """
+    Raises RagdollError: a bone has no counterpart, or both of a pair are among the names."""
     _collect(obj, groups)
     pose = BindPose(obj, np.eye(4))
     normal, twins = _symmetry(pose)
@@ -112,8 +111,7 @@ def read_weights(obj, kind: str) -> np.ndarray:
 
 def write_weights(obj, weights: dict) -> list[str]:
     """Set weights [n] of all bones by their kind; the names of bones that changed. Raises RagdollError: a weight out of
-    0..1; nothing of its kind is set then.
-    """
+    0..1; nothing of its kind is set then."""
     changed = {}
     for kind, values in weights.items():
         values = weight_spread.checked(values, obj.pose.bones.keys())
@@ -166,8 +164,7 @@ def move_weights(obj, names, change: float, kind: str) -> list[str]:
 
 def apply_weight_preset(obj, name: str, side: str = roles.LEFT) -> list[str]:
     """The rotation and translation weights of a preset on all bones; the names of those that changed. Raises
-    RagdollError: unknown preset or side, no arm on that side, or no limb that could go limp.
-    """
+    RagdollError: unknown preset or side, no arm on that side, or no limb that could go limp."""
     check_armature(obj)
     try:
         found = weight_spread.preset(name, anatomy_of(obj), bone_parents(obj), side)

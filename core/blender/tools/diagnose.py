@@ -21,8 +21,7 @@ from ..run import shot_run
 
 def diagnose(obj, scene) -> list[Finding]:
     """Find what would make a ragdoll unstable. The findings are kept in `runtime.STATE`, with the build's identity.
-    Raises RagdollError: no ragdoll, or one of its bodies or bones is gone.
-    """
+    Raises RagdollError: no ragdoll, or one of its bodies or bones is gone."""
     if runtime.state_of(obj) == "ELSEWHERE":
         text = f"The ragdoll of '{obj.name}' is in another scene: here it shows its animation"
         found = [diagnosis.refusal(diagnosis.ELSEWHERE, text)]
@@ -143,8 +142,7 @@ def _corners(pieces) -> np.ndarray:
 def _moved(obj, parts) -> np.ndarray:
     """How far the joints of each body [m] stand from its bone's head, in the frame of its parent's bone [m].
 
-    Either was moved since they were made: the joint by hand, or the bone in Edit Mode.
-    """
+    Either was moved since they were made: the joint by hand, or the bone in Edit Mode."""
     bones = {part.bone: part.bind @ np.linalg.inv(part.offset) for part in parts}
     away = dict.fromkeys(bones, 0.0)
     for joint in built.helpers(obj.active_ragdoll.collection, built.JOINT):

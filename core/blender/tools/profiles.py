@@ -94,8 +94,7 @@ def _values(group, fields: dict, owner: str) -> dict:
 # ---- from a character -----------------------------------------------------------------------------------------------
 def collect(obj) -> Profile:
     """Everything set on a character, whether it has a ragdoll or not. Raises RagdollError: the object is no armature
-    with bones, or a setting is not a finite number.
-    """
+    with bones, or a setting is not a finite number."""
     check_armature(obj)
     known = schema()
     bones = dict(known.bone)
@@ -119,8 +118,7 @@ def collect(obj) -> Profile:
 def anatomical_frames(obj, anatomy) -> tuple[np.ndarray, np.ndarray]:
     """Rotations (w, x, y, z) from the bones' frames to the anatomical frames of their joints [n, 4]; nan if unknown.
 
-    And the bones' own in the rest pose, in the armature's space [n, 4].
-    """
+    And the bones' own in the rest pose, in the armature's space [n, 4]."""
     pose = BindPose(obj, np.eye(4))
     result = np.full((len(pose.names), 4), np.nan)
     bind = axes.bind_of(anatomy, pose.parents, pose.heads, pose.tails)
@@ -134,8 +132,7 @@ def anatomical_frames(obj, anatomy) -> tuple[np.ndarray, np.ndarray]:
 def apply(obj, profile: Profile, how: str = AUTO, mirror: str = "NONE") -> Applied:
     """Put a profile on a character: all that it says of bones that are found, or, on an error, nothing. `how` is AUTO,
     NAME or ROLE, see `match`, `mirror` NONE or a way of `mirrored`.
-    Raises RagdollError: the object cannot take it now, or none of the profile's bones is found.
-    """
+    Raises RagdollError: the object cannot take it now, or none of the profile's bones is found."""
     check_armature(obj)
     refuse_baked(obj)
     if mirror != "NONE":

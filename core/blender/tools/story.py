@@ -1,7 +1,6 @@
 """What one button tells of a shot: who is hit, pushed, blown away, goes limp and follows again, from a frame on.
 
-Each leaves ordinary settings: hits, explosions, keys of weights, a recovery, a floor.
-"""
+Each leaves ordinary settings: hits, explosions, keys of weights, a recovery, a floor."""
 
 import bpy
 import numpy as np
@@ -26,8 +25,7 @@ FLOOR = 10.0  # times the height: half a floor's side
 
 def struck_bone(obj, chosen, named: str = "") -> str:
     """A bone with a body: the one `named`, that of the active object `chosen` where this is a body, the active one or
-    the next above, else the heaviest.
-    """
+    the next above, else the heaviest."""
     weights = {part.bone: part.body.rigid_body.mass for part in obj.active_ragdoll.parts if part.body is not None}
     if named and named not in weights:
         raise RagdollError(f"Bone '{named}' of '{obj.name}' has no body")
@@ -47,8 +45,7 @@ def push(obj, scene, bone: str, impulse) -> list[str]:
 def knock_out(obj, scene, bone: str, direction) -> list[str]:
     """Hit a bone's body along a unit vector [3] at the current frame so hard that it knocks the character out.
 
-    Sets up the recovery, and a floor where there is none. Returns notes.
-    """
+    Sets up the recovery, and a floor where there is none. Returns notes."""
     set_up_recovery(obj, scene)
     group = obj.active_ragdoll.recovery
     if group.knock_out_speed == 0.0:
@@ -71,8 +68,7 @@ def strongest(obj, scene) -> float:
 
 def set_up_recovery(obj, scene) -> None:
     """Let strong hits knock a character out and let it get up; that in another place needs the motion stack. Raises
-    RagdollError: a build is refused; all is as before.
-    """
+    RagdollError: a build is refused; all is as before."""
     settings, group = obj.active_ragdoll, obj.active_ragdoll.recovery
     before = group.enabled, group.tone, group.reflexes, settings.layout_changed
     if not group.enabled:

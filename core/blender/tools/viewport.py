@@ -119,8 +119,7 @@ def figure(obj) -> overlay.Figure:
 def body_edges(body) -> tuple[np.ndarray, np.ndarray]:
     """Edges [k, 2, 3] of a body's mesh in its own frame, and the normals of the two faces at each [k, 2, 3].
 
-    Of a compound those of the bodies parented to it. An edge of one face is an outline, one of none is always seen.
-    """
+    Of a compound those of the bodies parented to it. An edge of one face is an outline, one of none is always seen."""
     if body.rigid_body.collision_shape == "COMPOUND":
         found = []
         for piece in (child for child in body.children if child.rigid_body is not None and child.type == "MESH"):
@@ -236,8 +235,7 @@ def attachment_lines(obj, scene, depsgraph) -> overlay.Lines | None:
 def simulated_bones(obj, scene, depsgraph) -> overlay.Lines | None:
     """The bones of a baked character as the cache has them, where the keys have them elsewhere, and how far; else None.
 
-    The physics armature goes on to follow the cache that the bake was made from.
-    """
+    The physics armature goes on to follow the cache that the bake was made from."""
     settings = obj.active_ragdoll
     if not settings.muted or settings.physics_armature is None or not world.cache_covers_shot(scene):
         return None
@@ -278,8 +276,7 @@ def plan_lines(obj, scene, _depsgraph=None) -> overlay.Lines | None:
 
 def way_point_below(obj, scene, origin, direction) -> tuple[int, int, np.ndarray] | None:
     """What can be moved by hand of the planned way up and is near a ray [3], [3]; None without. Returns which key
-    posture it is of, which part of that, as `get_up.plan.Moved` counts them, and its place [3].
-    """
+    posture it is of, which part of that, as `get_up.plan.Moved` counts them, and its place [3]."""
     passage = _planned(obj, scene)
     if passage is None:
         return None
@@ -365,8 +362,7 @@ def _place(target, bone: str, depsgraph) -> np.ndarray | None:
 def _lines(pieces: list) -> overlay.Lines | None:
     """The lines of pieces, each (ends [k, 2, 3], colour [4] or [k, 4], whether they stand out); None without any.
 
-    In single precision: the GPU's buffers take the bytes as they are.
-    """
+    In single precision: the GPU's buffers take the bytes as they are."""
     if not pieces:
         return None
     ends = np.concatenate([own for own, _color, _bold in pieces]).astype(np.float32)

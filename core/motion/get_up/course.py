@@ -74,8 +74,7 @@ class Course:
     def __init__(self, own: Biped, surface, room, floor, keys, times, tempo, held=(), ranges=None) -> None:
         """times: of the keys [k], [s]. tempo: how much longer everything takes than for a man of 1.8 m on the Earth.
 
-        held: arms that are not to bear anything. ranges: of its joints (`Ranges`), where they are known.
-        """
+        held: arms that are not to bear anything. ranges: of its joints (`Ranges`), where they are known."""
         self.tempo = tempo
         self.own, self.room, self.floor, self.times = own, room, floor, np.asarray(times, dtype=float)
         postures = stacked([key.posture for key in keys])
@@ -219,8 +218,7 @@ class Course:
     def _clear_knees(self, posture: Posture, share) -> Posture:
         """Poles turned outwards by a share [f, 4] as far as knees and elbows would be in the floor.
 
-        Not those that point inwards: turned, they would flip. There the trunk is raised.
-        """
+        Not those that point inwards: turned, they would flip. There the trunk is raised."""
         own, floor = self.own, self.floor
         first, knees = own.firsts(posture), own.solve(posture)[1][:, own.limbs[:, 1]]
         forward = unit(own.lasts(posture) - first)
@@ -260,8 +258,7 @@ class Course:
     def stretched(self, deltas) -> Course:
         """Retime: intervals stretched until no joint, trunk, hip, hand or foot is faster than its bound.
 
-        `deltas` [m, 4] of the pose that one lies in: what the first key misses of them comes on top as it dies away.
-        """
+        `deltas` [m, 4] of the pose that one lies in: what the first key misses of them comes on top as it dies away."""
         own, tempo = self.own, self.tempo
         missed = q.angle_between(*(_joints_of(own, d) for d in (deltas, self.at(np.zeros(1))[0][0])))
         size = own.height / HEIGHT

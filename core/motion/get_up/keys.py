@@ -100,8 +100,7 @@ class Surface:
     def depths(self, own: Biped, deltas, places, floor: Floor) -> np.ndarray:
         """How deep [.., 7] [m] trunk, limbs and a biped's knees are in the floor in poses [.., m, 4], [.., m, 3].
 
-        0 above it. A limb is what moves with its end: hands and feet, which may have no bodies of their own, too.
-        """
+        0 above it. A limb is what moves with its end: hands and feet, which may have no bodies of their own, too."""
         points = places[..., self.rows, :] + q.rotate(deltas[..., self.rows, :], self.offsets)
         found = self.radii + floor.plane(points) + floor.over(points) - points[..., 2]
         of = np.zeros(len(self.rows), dtype=int)
@@ -175,8 +174,7 @@ class Ranges:
     def eased(self, own: Biped, postures: Posture) -> Posture:
         """Postures [f] with knees turned about the lines between limbs' ends, and paws about the axis across.
 
-        By as much as the joints ask for: that leaves what stands where it stands.
-        """
+        By as much as the joints ask for: that leaves what stands where it stands."""
         postures = self._least(own, postures, "poles", unit(own.lasts(postures) - own.firsts(postures)))
         return self._least(own, postures, "turns", np.broadcast_to(Y, postures.ends.shape)) if own.four else postures
 
@@ -344,8 +342,7 @@ class Author:
     def four(self, roll: float) -> list:
         """A quadruped's, from lying to standing over paws that stay: to the chest, the front up, then the rear.
 
-        Rolled [deg] over farther it draws in its legs on its side first: below it they would raise it on the way.
-        """
+        Rolled [deg] over farther it draws in its legs on its side first: below it they would raise it on the way."""
         own, room, size = self.own, self.room, np.linalg.norm(self.own.tips, axis=1)[:, None]
         first, paw = (own.joints[own.limbs[:, 0]] - own.hip0, own.joints[own.limbs[:, 2]] - own.hip0 + own.tips)
         toes = np.linalg.norm(own.joints[own.limbs[:, 3]] - own.hip0 - paw, axis=1, keepdims=True)
@@ -407,8 +404,7 @@ class Author:
     def stand(self, risen: Posture, stance: Posture) -> Key:
         """Upright, the left foot where it is and the right one where the animation wants it.
 
-        Of a quadruped crosswise the front feet too.
-        """
+        Of a quadruped crosswise the front feet too."""
         own = self.own
         if own.four:
             stay, pairs = [[True], [False], [False], [True]], zip(risen.arrays()[2:], stance.arrays()[2:], strict=True)

@@ -173,8 +173,7 @@ def _by_hand(written: list, moved: tuple, turn) -> list:
 def _raised(own: Biped, surface: Surface, found: Course, floor: Floor, seconds, reach: int, share) -> np.ndarray:
     """How far trunk and limbs [f, 5] are raised off the floor at some times [f], without edges in `reach` frames.
 
-    By a share [f, 1] it is what they just need, and in the end they are where the animation has them.
-    """
+    By a share [f, 1] it is what they just need, and in the end they are where the animation has them."""
     lift, least, uneven = np.zeros((len(seconds), 5)), None, floor.relief is not None
     stiff = not np.isin(own.limbs[:2, 2:], surface.rows).any()
     for _ in range(5 if stiff else 1 + own.four):  # raised, feet stiff with their shanks come to point down more
@@ -352,8 +351,7 @@ def _move_in_world(own: Biped, world, way, shift) -> Reroot:
 def local_poses(own: Biped, deltas, places, there, share) -> LocalPose:
     """Poses [f, n] relative to the parents. Bones that a biped does not move are as in a pose `there` [n, 4, 4].
 
-    What a posture leaves of that pose, such as twists, comes in by the share [f], so that the last is exact.
-    """
+    What a posture leaves of that pose, such as twists, comes in by the share [f], so that the last is exact."""
     skeleton = own.rig.skeleton
     last = LocalPose(*pose_space.decompose_matrices(pose_space.model_to_local_matrices(skeleton, there)))
     positions, rotations, sizes = last.model(skeleton)

@@ -241,8 +241,7 @@ def _check(chain: LookAt, rig: Rig) -> None:
 @dataclass(frozen=True)
 class WeightEvent:
     """A call at a time, with the meaning that it has in P. Massoudi's article "The Perfect Look At System". Raises
-    RagdollError: a time that is no number, a weight outside 0..1, a duration below 0.
-    """
+    RagdollError: a time that is no number, a weight outside 0..1, a duration below 0."""
 
     seconds: float
     weight: float  # what is set, or where the transition ends: 1 for enable, 0 for disable
@@ -262,8 +261,7 @@ class WeightEvent:
 
 def weight_at(seconds: float, events: Iterable[WeightEvent], initial: float = 1.0) -> tuple[float, float]:
     """The weight at a time, and what is left of the transition under way [s], 0 when there is none. Events come in any
-    order, of those at the same time the later stored one is later; until the first the weight is `initial`.
-    """
+    order, of those at the same time the later stored one is later; until the first the weight is `initial`."""
     # The transition under way: from a time on the weight goes evenly from `start` to `end` within `duration`.
     begun, start, end, duration = -math.inf, initial, initial, 0.0
 
@@ -306,8 +304,7 @@ class LookAtSetup:
 
 def from_roles(rig: Rig, anatomy: Anatomy) -> LookAtSetup:
     """The chain from eyes or head down the neck and trunk, and the legs; the anatomy is of the bones in input order.
-    Raises RagdollError: neither head nor neck was recognised.
-    """
+    Raises RagdollError: neither head nor neck was recognised."""
     notes: list = []
     level = rig.skeleton.from_level
     role = {int(level[i]): name for i, name in enumerate(anatomy.roles)}
@@ -410,8 +407,7 @@ def upright_axes(rig: Rig, anatomy: Anatomy) -> tuple:
 def in_bone(rig: Rig, bone: int, direction) -> tuple:
     """A direction of the armature's space in a bone's own frame in bind pose, as a unit vector.
 
-    For a bone of -1, above a root, it is the direction itself.
-    """
+    For a bone of -1, above a root, it is the direction itself."""
     vector = np.asarray(direction, dtype=float)
     if bone >= 0:
         vector = quaternion.rotate(quaternion.conjugate(rig.bind_rotations[bone]), vector) / rig.bind_scales[bone]
@@ -421,8 +417,7 @@ def in_bone(rig: Rig, bone: int, direction) -> tuple:
 def forward_axes(rig: Rig, bone: int, forward=None) -> tuple[tuple, tuple]:
     """A bone's forward axis and its parent's, each in their own frame.
 
-    `forward` is where the character faces in bind pose, in armature space; None: along the bone itself, its own Y.
-    """
+    `forward` is where the character faces in bind pose, in armature space; None: along the bone itself, its own Y."""
     if forward is None:
         forward = quaternion.rotate(rig.bind_rotations[bone], rig.bind_scales[bone] * np.array([0.0, 1.0, 0.0]))
     return in_bone(rig, bone, forward), in_bone(rig, rig.parents[bone], forward)

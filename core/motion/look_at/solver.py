@@ -152,8 +152,7 @@ class Aim:
     def turn_to(self, target: tuple, comfort: float = 1.0) -> None:
         """Turn the chain on until the first bone looks at a target, a point in model space.
 
-        `comfort` is the share of the limits that is used up before entries go to the limits themselves.
-        """
+        `comfort` is the share of the limits that is used up before entries go to the limits themselves."""
         last = self.entries[-1].frame
         target = transformed(last.inverse(), c.sub(target, last.origin))
         for number in range(PASSES):
@@ -164,8 +163,7 @@ class Aim:
     def _pass(self, target: tuple, comfort: float | None) -> float:
         """One pass over the chain, which ends where the aim is good; returns the largest turn made [rad].
 
-        The target is in the last entry's space; `comfort` is None in all passes but the first.
-        """
+        The target is in the last entry's space; `comfort` is None in all passes but the first."""
         entries, joints = self.entries, self._joints
         seen = [target] * len(entries)  # the target as each entry would see it if those above had not turned
         for i in range(len(entries) - 2, -1, -1):
@@ -280,8 +278,7 @@ def blended(turn_from, turn_to, up, weight: float) -> tuple:
 
 def angle_about(turn_from, turn_to, axis) -> tuple:
     """The angle [rad] about a unit axis that brings one direction nearest to another, 0 where all are the same; and
-    which share it is of the way round: less where the shorter way is over the axis, and near to the axis.
-    """
+    which share it is of the way round: less where the shorter way is over the axis, and near to the axis."""
     from_axis, to_axis = c.dot(turn_from, axis), c.dot(turn_to, axis)
     radius = sqrt(max(0.0, (1.0 - from_axis * from_axis) * (1.0 - to_axis * to_axis)))
     if radius < 1e-7:

@@ -79,8 +79,7 @@ def _triples(count: int) -> np.ndarray:
 
 def hull(points: np.ndarray) -> Hull:
     """The convex hull of at most `MOST_POINTS` points [k, 3]. Raises RagdollError: there are too many points, or they
-    lie in one plane.
-    """
+    lie in one plane."""
     points = np.ascontiguousarray(points, dtype=float)
     if points.tobytes() in _MEMORY:
         return _MEMORY[points.tobytes()]

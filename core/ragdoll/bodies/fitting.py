@@ -107,8 +107,7 @@ class Shape:
 def own_moments(kinds, sizes, masses) -> np.ndarray:
     """Moments [m, 3] of bodies about their own axes and centres [kg m^2], as Blender gives them: a sphere has its own,
     every other shape, a capsule too, those of the box around it. Kinds are their collision shapes (m of them),
-    sizes along their own axes of shape [m, 3] and in metres, masses of shape [m] and in kg.
-    """
+    sizes along their own axes of shape [m, 3] and in metres, masses of shape [m] and in kg."""
     sizes, masses = np.asarray(sizes, dtype=float), np.asarray(masses, dtype=float)[:, None]
     squares = sizes**2
     boxes = masses / 12.0 * (squares.sum(axis=1, keepdims=True) - squares)
@@ -366,8 +365,7 @@ class Skin:
     def dominated(self, owner: np.ndarray, count: int) -> tuple[list, np.ndarray, np.ndarray]:
         """Vertices of each owner: those on which its bones together have more hold than any other's.
 
-        For each owner (points [k, 3], share of each one's weights that is the owner's [k]) or None, and `holders`.
-        """
+        For each owner (points [k, 3], share of each one's weights that is the owner's [k]) or None, and `holders`."""
         holder, share = self.holders(owner, count)
         rows = [np.flatnonzero(holder == i) for i in range(count)]
         return [(self.points[own], share[own]) if len(own) else None for own in rows], holder, share

@@ -151,8 +151,7 @@ def depths(shapes: list, first, second, within: float = 0.0) -> np.ndarray:
 def met(shapes: list, first, second, moves: np.ndarray) -> np.ndarray:
     """Whether pairs of bodies [p] stand in each other in any of several poses.
 
-    `shapes` stand in bind pose [m]; `moves` are their rigid motions from there to each pose [f, m, 4, 4].
-    """
+    `shapes` stand in bind pose [m]; `moves` are their rigid motions from there to each pose [f, m, 4, 4]."""
     bodies = len(first)
     shapes, owner, first, second, row = _parts(shapes, first, second)
     moves, found = moves[:, owner], np.zeros(len(first), dtype=bool)
@@ -205,8 +204,7 @@ class Smaller:
 def ways_to_shrink(shape: Shape, direction: np.ndarray, amount: float, mirror: np.ndarray | None = None) -> list:
     """Ways to make a shape smaller, inside itself, so that it reaches `amount` [m] less far along a direction.
 
-    `mirror` is the unit normal of a mirror plane through the body: what is taken from one side is taken from both.
-    """
+    `mirror` is the unit normal of a mirror plane through the body: what is taken from one side is taken from both."""
     if mirror is not None and abs(direction @ mirror) < 1e-6:
         mirror = None
     way = {SPHERE: _shrink_sphere, CAPSULE: _shrink_capsule, BOX: _shrink_box}.get(shape.kind, _cut_hull)
@@ -430,8 +428,7 @@ _ROWS = np.stack([_PRODUCTS[_X, factor] ^ _Y for factor in range(GROUPS)] + [_X]
 
 def layers(slot: int) -> np.ndarray:
     """Layers of each group of a character's bodies: [4, 20], bool. `slot` says which of the characters without self-
-    collision it is; the one five on has the same layers, so that of the two only like groups meet.
-    """
+    collision it is; the one five on has the same layers, so that of the two only like groups meet."""
     found = np.zeros((GROUPS, LAYERS), dtype=bool)
     found[:, FIRST:] = _ROWS[:, slot % CHARACTERS] == np.arange(GROUPS)[:, None]
     return found
@@ -445,8 +442,7 @@ def meeting_all() -> np.ndarray:
 def groups(parents) -> np.ndarray:
     """The group of each body [n]: limbs stay together, as what is joined needs no constraint to be told apart.
 
-    `parents` [n] are -1 at roots. Depth first, each body comes right after the way that leads to it.
-    """
+    `parents` [n] are -1 at roots. Depth first, each body comes right after the way that leads to it."""
     count = len(parents)
     result = np.empty(count, dtype=int)
     order = sorted(range(count), key=lambda body: skeleton.path_to_root(parents, body)[::-1])

@@ -332,8 +332,7 @@ def join_loose_roots(bones, parents, heads, tails, bone_parents, hung):
 def extent(points: np.ndarray, axes: np.ndarray | None = None) -> float:
     """Largest side [m] of the box around points [n, 3]: the measure of a character's size.
 
-    The box lies along the columns of `axes` [3, 3], the armature's, so that turning a character changes nothing.
-    """
+    The box lies along the columns of `axes` [3, 3], the armature's, so that turning a character changes nothing."""
     points = points if axes is None else points @ axes
     return float(np.max(np.ptp(points, axis=0))) if len(points) else 0.0
 

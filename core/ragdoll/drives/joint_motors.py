@@ -32,8 +32,7 @@ SKEWED = 0.5  # determinant of three motors' axes: 1 at right angles, 0 where th
 def axes(relative):
     """Axes [m, 6, 3] that the motors drive at rotations relative [m, 4], in the parent's joint frame.
 
-    Zero for a motor that is within 0.6 degrees of degenerate.
-    """
+    Zero for a motor that is within 0.6 degrees of degenerate."""
     turns = quaternion.to_matrix(relative)
     z = turns.swapaxes(-1, -2)[..., _Z, :]
     across = _UNIT[_X] - z * turns[..., _X, _Z, None]
@@ -90,8 +89,7 @@ def shares(axes_of, on, torque):
 def carried_tensors(masses, moments, bodies, joints, carries) -> np.ndarray:
     """Inertia tensors [k, 3, 3] of all that each joint carries, about the joint, in its own axes [kg m^2]: from masses
     [m] [kg], moments [m, 3] [kg m^2] about the bodies' own axes, rigid matrices of bodies [m, 4, 4] and joints
-    [k, 4, 4] [m], and whether a joint carries a body [k, m].
-    """
+    [k, 4, 4] [m], and whether a joint carries a body [k, m]."""
     places, into = bodies.copy(), joints[:, :3, :3].transpose(0, 2, 1)
     places[:, :3, 3] -= (middle := bodies[0, :3, 3])  # far from the world's origin the sums below would lose digits
     # Products of coordinates over the mass: of all points with 1 as the fourth, so that they tell those about a joint.

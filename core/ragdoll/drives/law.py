@@ -109,8 +109,7 @@ class Law:
     def joint_command(self, joints: Joints) -> tuple:
         """Angular velocity [k, 3] [rad/s] that the motors lead to, in the parent's joint frame, and their torques.
 
-        The torques are the largest one of each motor [k, 1], or a vector that the motors share [k, 3] [N m].
-        """
+        The torques are the largest one of each motor [k, 1], or a vector that the motors share [k, 3] [N m]."""
         raise NotImplementedError
 
 

@@ -45,8 +45,7 @@ def frequency(weight):
 def rate(weight):
     """Share of the error closed per second [1/s]: half the frequency, which is critical damping, at most `FULL_RATE`.
 
-    Faster, the servo would brake only at the edge of its force, and a weak one would resonate with the animation.
-    """
+    Faster, the servo would brake only at the edge of its force, and a weak one would resonate with the animation."""
     half = 0.5 * frequency(weight)
     limit = FULL_RATE / (1.0 - FULL_RATE / (0.5 * FULL_FREQUENCY))
     return half / (1.0 + half / limit)
@@ -190,8 +189,7 @@ def in_joints(wanted, parents, pivots, slack, placed):
 
 def within_reach(body, target, farthest, trace):
     """Targets [m, 4, 4] turned towards the bodies, on the shortest arc, where they are ahead by more than the angles
-    `farthest` [m] [rad]; `trace` is that of rotations by these [m].
-    """
+    `farthest` [m] [rad]; `trace` is that of rotations by these [m]."""
     (far,) = (np.add.reduce(body[:, :3, :3] * target[:, :3, :3], axis=(1, 2)) < trace).nonzero()
     if not len(far):
         return target

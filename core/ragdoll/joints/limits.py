@@ -49,8 +49,7 @@ def checked_limits(limit_min, limit_max) -> tuple[np.ndarray, np.ndarray]:
 def hinge_axis(limit_min, limit_max) -> int:
     """Axis (0, 1, 2) about which a HINGE with these limits [rad], shape [3], turns.
 
-    The widest range; among equal ones that which reaches farther from bind pose; then X, Y, Z.
-    """
+    The widest range; among equal ones that which reaches farther from bind pose; then X, Y, Z."""
     lower, upper = np.asarray(limit_min, dtype=float), np.asarray(limit_max, dtype=float)
     keys = [(upper[i] - lower[i], max(abs(upper[i]), abs(lower[i])), -i) for i in range(3)]
     return max(range(3), key=lambda i: keys[i])
@@ -82,8 +81,7 @@ def frames_in_bodies(binds, offsets, rotations, parents) -> tuple[np.ndarray, np
 def joint_rotations(child: np.ndarray, parent: np.ndarray, child_frames, parent_frames) -> np.ndarray:
     """Rotations [.., 4] of children against their parents in their joints' frames, the identity in bind pose.
 
-    Where the bodies stand and the joint's frame in each of the two are rigid matrices [.., 4, 4].
-    """
+    Where the bodies stand and the joint's frame in each of the two are rigid matrices [.., 4, 4]."""
     above, below = (parent @ parent_frames)[..., :3, :3], (child @ child_frames)[..., :3, :3]
     return quaternion.from_matrix(above.swapaxes(-1, -2) @ below)
 
@@ -113,8 +111,7 @@ def twist_angle(twist: np.ndarray, axis: int) -> np.ndarray:
 def measured_angles(rotations, r_rel) -> np.ndarray:
     """Angles [s, f, 3] that Bullet measures about the X, Y and Z of Empties for joint rotations r_rel [f, 4].
 
-    `rotations` are those of the Empties relative to the joint's frame [s], tuples (w, x, y, z).
-    """
+    `rotations` are those of the Empties relative to the joint's frame [s], tuples (w, x, y, z)."""
     r = np.asarray(r_rel, dtype=float)
     return _read(r[:, 0], r[:, 1:] @ np.stack([_turn(rotation) for rotation in rotations]))
 
@@ -188,8 +185,7 @@ def brought_within(joint_type: str, limit_min, limit_max, rotation) -> np.ndarra
 def beyond_ellipse(x, z, low, high) -> np.ndarray:
     """Distances [f] of points from the quarter ellipse of their quarter, 0 inside.
 
-    The nearest point of an ellipse by bisection, Eberly 2013, Distance from a point to an ellipse.
-    """
+    The nearest point of an ellipse by bisection, Eberly 2013, Distance from a point to an ellipse."""
     a = np.maximum(np.where(x >= 0.0, high[0], -low[0]), _THIN)
     b = np.maximum(np.where(z >= 0.0, high[2], -low[2]), _THIN)
     result = np.zeros(len(x))

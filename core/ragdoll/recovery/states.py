@@ -148,8 +148,7 @@ def _forced(state: State, event: Event) -> State:
 
 def arranged(events: Sequence[Event], first: float, last: float) -> tuple[list, list]:
     """Events in the order of their frames, one for each, and notes for the user. Of two at one frame the one further
-    from the animation holds, see `_STRONGEST`; the note says which. Raises RagdollError: a frame that is no number.
-    """
+    from the animation holds, see `_STRONGEST`; the note says which. Raises RagdollError: a frame that is no number."""
     kept: dict = {}
     notes = []
     for event in events:

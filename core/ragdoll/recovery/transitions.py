@@ -61,8 +61,7 @@ class Transition(NamedTuple):
 class Moving:
     """Bones at a moment: positions [.., 3], rotations [.., 4], velocities [.., 3], angular velocities [.., 3] [1/s].
 
-    All in one space: the world's, or for a local pose the parents'.
-    """
+    All in one space: the world's, or for a local pose the parents'."""
 
     positions: np.ndarray
     rotations: np.ndarray
@@ -106,8 +105,7 @@ def vector_velocity(vector, spin) -> np.ndarray:
 def cross_faded(old_positions, old_rotations, new_positions, new_rotations, share) -> tuple[np.ndarray, np.ndarray]:
     """Both motions mixed, positions [.., 3] and rotations [.., 4]: the old one at share 0 [..], the new one at 1.
 
-    `share` is that of the blend's time that has passed; it is eased so that no velocity jumps at either end.
-    """
+    `share` is that of the blend's time that has passed; it is eased so that no velocity jumps at either end."""
     eased = smooth_step(share)
     old, new = np.asarray(old_positions, dtype=float), np.asarray(new_positions, dtype=float)
     return old + (new - old) * eased[..., None], quaternion.slerp(old_rotations, new_rotations, eased)
@@ -137,8 +135,7 @@ class Trunk:
 
 def trunk(pelvis, chest, left, right) -> Trunk:
     """The trunk from four points [3]: pelvis, upper trunk, and one on either side, of the hips or the shoulders. Raises
-    RagdollError: the four lie on one line, or are not numbers.
-    """
+    RagdollError: the four lie on one line, or are not numbers."""
     along, forward = chest - pelvis, np.cross(left - right, chest - pelvis)
     size, across = np.linalg.norm(along), np.linalg.norm(forward)
     if not (size > 0.0 and across > 1e-9 * size**2):
@@ -171,8 +168,7 @@ class Reroot:
 def rerooted(rest: Trunk, animated: Trunk, rise: float = 0.0, level: bool = False) -> Reroot:
     """The move that takes the trunk of an animation at the frame it is to go on from to where it came to rest.
 
-    rise: how much higher the floor is there than where the animation stands [m]. level: it is so lying and standing.
-    """
+    rise: how much higher the floor is there than where the animation stands [m]. level: it is so lying and standing."""
     start, end = (each.along if level else heading(each) for each in (animated, rest))  # along itself: it rolls over
     # About the vertical always: the shortest arc of opposite headings could as well lead over the head.
     rotation = quaternion.from_axis_angle(UP, np.arctan2(np.cross(start, end) @ UP, np.sum(start[:2] * end[:2])))
@@ -200,8 +196,7 @@ class Landmarks:
     def face(self, matrices: np.ndarray) -> str:
         """FACE_UP or FACE_DOWN in a pose [n, 4, 4], world: whether the chest points above the horizon or below.
 
-        Standing exactly upright counts as FACE_UP, and so does what has no known anatomy.
-        """
+        Standing exactly upright counts as FACE_UP, and so does what has no known anatomy."""
         trunk = self.trunk_of(matrices)
         return FACE_UP if trunk is None or trunk.forward @ UP >= -1e-9 else FACE_DOWN
 
@@ -226,8 +221,7 @@ class Landmarks:
 
 def heights_of(points: np.ndarray, matrices: np.ndarray) -> np.ndarray:
     """Heights [k] of points [k, 4] in a pose [n, 4, 4], world; each a bone's row and a place in its axes, as bodies
-    have them: without scale, and turned back where the bone is mirrored.
-    """
+    have them: without scale, and turned back where the bone is mirrored."""
     bones = matrices[points[:, 0].astype(int)]
     sense = np.sign(np.linalg.det(bones[:, :3, :3]))[:, None]
     axes = sense * bones[:, 2, :3] / np.maximum(np.linalg.norm(bones[:, :3, :3], axis=1), 1e-12)

@@ -13,7 +13,7 @@ from ....motion.stack import Inputs, LocalPose, MatrixPose, Rig, Step
 from ....ragdoll.recovery.states import LIMP, RECOVERING, SETTLING
 from ...physics import ground, source, world
 from ...rig.armature import anatomy_of, armatures, array_of, pose_matrices
-from ...run.records import kept_of, push_at
+from ...run.records import PUSHES, kept_of, push_at
 from ...runtime import STATE
 from ...settings.declare import STACK, STACK_VALUE, choice, flag, settings, share, whole
 from . import Kind, leg_stabilizers
@@ -78,7 +78,6 @@ class Balance(Step):
         self.figure = figure_of(obj, rig)
         ends = [leg.bones[0] for leg in self.figure.legs], [leg.bones[-1] for leg in self.figure.legs]
         self._rows = [int(rig.skeleton.to_level[bone]) for bones in ends for bone in bones]
-        self._legs = {rig.name(bone) for leg in self.figure.legs for bone in leg.bones}
         self._gait = self._solids = self._now = self.body = None
         self._locals: dict = {}
         STATE.gaits.pop(obj.name, None)
@@ -86,30 +85,32 @@ class Balance(Step):
     @property
     def keeps_state(self) -> bool:
         """Frames need not be stepped through one by one before the first push."""
-        return any("PUSH" in values or "LEFT" in values for values in kept_of(self.obj).values())
+        return any(values.keys() & PUSHES for values in kept_of(self.obj).values())
 
     def read(self, reader, _pose) -> Inputs:
         """Note what pushes the character in the step to the frame."""
         pull = world.gravity(reader.scene)
         if not pull[2] < 0.0 or math.hypot(*pull[:2]) > 1e-3 * -pull[2]:
             raise RagdollError(f"{NAME}: gravity must point down, got ({', '.join(f'{x:g}' for x in pull)}) m/s^2")
-        self._now = reader, push_at(self.obj, reader.scene, reader.frame, self._legs)
+        self._now = reader, push_at(self.obj, reader.scene, reader.frame)
         return Inputs(world=reader.world)
 
     def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state, _seconds: float) -> tuple:
-        reader, (phase, push) = self._now
+        reader, (phase, push, ways) = self._now
         before = balance.State() if state is None else state
         if push.left is not None:
             before = balance.left(self.figure.sampled(pose, inputs.world).hip, *push.left)
         stays = phase in (LIMP, SETTLING) or before.fell
         told = before.fell and phase not in (LIMP, SETTLING, RECOVERING)
         self.messages = {NAME: f"'{self.obj.name}' lost its balance: Set Up Recovery lets it fall"} if told else {}
-        if phase == RECOVERING or (state is None and (stays or push == balance.Push())):
+        if phase == RECOVERING or (state is None and (stays or (push == balance.Push() and not ways.any()))):
             return pose, None
         self._prepare(reader)
         pose = self.figure.turned(pose, inputs.world, before)
         if plays := self._plays(reader, pose):
             pose.take_apart_as(self._local(reader, reader.frame))
+        if len(ways) and not self._rides(reader, ways):
+            push = push._replace(**_borne(ways, world.seconds_per_frame(reader.scene)))
         own = seen = self._gait.sample(reader.frame) if plays else self.figure.sampled(pose, inputs.world)
         if before.ahead > 0.0:
             pose = self._hurried(reader, pose, before.ahead, plays)
@@ -129,9 +130,16 @@ class Balance(Step):
             return gait.moved(self._gait.stride(frame), turn, own.hip - turn * here.hip)
 
         stride = strides(reader.frame + before.ahead)._replace(hip=seen.hip, heading=seen.heading, ankles=seen.ankles)
-        seconds, manner = world.seconds_per_frame(reader.scene), self._manner(reader, max(seen.heights))
+        seconds = world.seconds_per_frame(reader.scene)
+        manner = self._manner(reader, max(seen.heights), before.carried)
         after = balance.step(self.body, before, stride, push, seconds, manner)
         return balance.decided(self.body, after, lambda i: strides(reader.frame + 1 + i), seconds, manner)
+
+    def _rides(self, reader, ways: np.ndarray) -> bool:
+        """Whether its object has gone with the ground by itself, as what is parented to it."""
+        frames = range(reader.frame - 1 - len(ways), reader.frame)
+        own = np.diff([_animation(self.obj, reader, frame)[0][:3, 3] for frame in frames], axis=0)
+        return bool(np.linalg.norm(own - ways) < 0.5 * np.linalg.norm(ways))
 
     def _prepare(self, reader) -> None:
         if self._gait is None:
@@ -141,14 +149,20 @@ class Balance(Step):
             seconds = world.seconds_per_frame(reader.scene)
             self._gait = gait.Gait(self.body, seconds, lambda frame: self._sample(self._now[0], frame))
 
-    def _manner(self, reader, top: float) -> balance.Manner:
+    def _manner(self, reader, top: float, carried: tuple) -> balance.Manner:
         live, own = reader.settings.balance, self.obj.active_ragdoll.balance
         leg, body = self.body.leg, self.body
 
+        known = kept_of(self.obj).setdefault(
+            reader.frame, {}
+        )  # on a jump the ground stands where it is at another frame
+
         def rise(place: complex, other: complex) -> float:
-            reach = top + 0.5 * leg, 1.5 * leg + body.ankle
-            found = [ground.highest(reader.scene, self._solids, at, *reach) for at in (place, other)]
-            return 0.0 if None in found else found[0][0] - found[1][0]
+            if (name := f"{place}{other}") not in known:
+                reach, shift = (top + carried[2] + 0.5 * leg, 1.5 * leg + body.ankle), complex(*carried[:2])
+                found = [ground.highest(reader.scene, self._solids, at + shift, *reach) for at in (place, other)]
+                known[name] = 0.0 if None in found else found[0][0] - found[1][0]
+            return known[name]
 
         home = own.return_steps if own.return_to_path == WALK_BACK else 0
         return balance.Manner(min(max(live.strength, 0.0), 1.0), home, rise)
@@ -197,6 +211,13 @@ class Balance(Step):
             parts = pose_space.decompose_matrices(pose_space.model_to_local_matrices(self.rig.skeleton, matrices))
             self._locals |= dict(zip(frames, map(LocalPose, *parts), strict=True))
         return self._locals[frame]
+
+
+def _borne(ways: np.ndarray, seconds: float) -> dict:
+    """Of a push: where ground that went so in the last frames goes next, and what it has become faster by."""
+    faster = np.diff(ways, axis=0).sum(axis=0)  # it was taken to go on as in the frame before
+    carry = ways[-1] + (faster if len(ways) > 1 else ways[-1])
+    return {"carry": tuple(carry.tolist()), "start": complex(*(faster[:2] / seconds).tolist())}
 
 
 def _animation(obj, reader, frame: int) -> tuple:

@@ -233,8 +233,7 @@ class Layers(FromSettings, LayerStack):
 
 def mask_of(layer, library) -> np.ndarray | None:
     """Factor of the layer's weight for each bone [n], level order; None for 1 on all bones. Raises RagdollError: a bone
-    or collection that the armature does not have, or a mask without any.
-    """
+    or collection that the armature does not have, or a mask without any."""
     if layer.mask == "ALL":
         return None
     mask = {"BONES": _of_bones, "COLLECTION": _of_collection, "ROLES": _of_roles}[layer.mask](layer, library)

@@ -32,8 +32,7 @@ _NOTHING = 1e-6  # what single precision leaves of a component that is 0
 # ---- forward axes from the bind pose --------------------------------------------------------------------------------
 def rig_of(obj) -> Rig:
     """An armature's skeleton and bind pose (see `armature.bind_joints`), in its own space. Raises RagdollError: an
-    armature without bones.
-    """
+    armature without bones."""
     rest = clips.RigRest(obj, armature.bind_joints(obj)[0])
     return Rig(rest.skeleton, rest.bind, lambda: armature.anatomy_of(obj).roles)
 
