@@ -36,6 +36,10 @@ LATENCY, STEP, GATHER = 0.10, 0.32, 0.5  # [s] until a push is answered; of step
 HURRIED, FORWARDS, UNTIL, EASED = 0.5, 0.5, 1.0, 0.33
 LANDS, QUICKEST_GAIT = 0.45, 1.5  # [s] until a foot lands: a slower gait hurries the more, at most so many times
 _GAIN, _BEYOND = 0.6, 0.05  # of the pressure behind the capture point; how much further than it a foot lands
+# Weight is taken off a foot before it steps: for so long [s], until so much of the way from the other foot is left; not
+# where the step would be longer than this part of the leg: whoever is in a hurry leaves it out (W. E. McIlroy and B. E.
+# Maki, "The control of lateral stability during rapid stepping reactions", 1999). How far outside he lands then [m]
+SHIFTS, OVER, URGENT, _OUTSIDE = 0.25, 0.25, 0.3, 0.05
 _NEAR, _GATHER, _CALM = 0.02, 0.04, 0.05  # [m] at 1.8 m: no step, feet side by side, at rest
 CATCH, SETTLE = "CATCH", "SETTLE"  # a push; to stand side by side, or at home
 
@@ -108,6 +112,7 @@ class State(NamedTuple):
     hurries: float = 0.0  # by how much faster than its own the gait gets after it
     home: float = 0.0  # how much of the way back each step takes [m]
     fell: bool = False  # no step can catch it
+    unloads: tuple = ()  # the foot that weight is taken off before it steps, and for how long already [s]
     turn: tuple = (0.0, 0.0)  # of the animation about the vertical through the pivot [rad]
     facing: float = 0.0  # to where it turns, less with each step
     pivot: complex = 0j
@@ -198,7 +203,7 @@ def left(hip: complex, turn: float, shift: complex, rise: float) -> State:
 def step(body: Body, state: State, stride: Stride, push: Push, seconds: float, manner: Manner) -> State:
     """The state one frame later; `stride` is that of the animation at the coming frame."""
     before, state = state, _pushed(body, state, stride, push, seconds)
-    state = _stepping_out(body, state, stride, manner)
+    state = _stepping_out(body, state, stride, seconds, manner)
     state = _swinging(body, state, stride, seconds)
     feet = [_foot(body, state, stride, k, seconds, manner) for k in (0, 1)]
     feet = tuple(_apart(body, stride, feet, k) for k in (0, 1))
@@ -268,6 +273,8 @@ def shown(state: State, stride: Stride, k: int) -> complex:
 def _swinging(body: Body, state: State, stride: Stride, seconds: float) -> State:
     """The pendulum, the trunk and the arms over a frame."""
     feet = [shown(state, stride, k) for k in (0, 1) if stride.stands[k] and not state.feet[k].own]
+    if state.unloads:
+        feet = [shown(state, stride, state.unloads[0])]
     own, heading = stride.pressure, stride.heading
     borne = [ankle for ankle, stands in zip(stride.ankles, stride.stands, strict=True) if stands]
     borne = bearing(body, borne, own, heading)
@@ -283,7 +290,7 @@ def _swinging(body: Body, state: State, stride: Stride, seconds: float) -> State
         away = capture - state.offset
         wanted = capture + _GAIN * away
         if settles:  # the weight is taken off such a foot in time
-            hip, speed = _sprung((hip, speed), goal, 1.5 / body.time, 1.0, dt)
+            hip, speed = _sprung((hip, speed), goal, 1.1 / body.time, 1.0, dt)
         elif feet:
             hip, speed = swung(body, hip, speed, bearing(body, feet, own + wanted, heading) - borne, dt)
         else:
@@ -324,8 +331,9 @@ def _sprung(pair: tuple, target, hertz: float, ratio: float, seconds: float) -> 
 
 
 # ---- feet -----------------------------------------------------------------------------------------------------------
-def _stepping_out(body: Body, state: State, stride: Stride, manner: Manner) -> State:
+def _stepping_out(body: Body, state: State, stride: Stride, seconds: float, manner: Manner) -> State:
     """Let a foot step that the animation leaves standing, where weight shifted and hips leaned are not enough."""
+    unloads, state = state.unloads, state._replace(unloads=())
     if any(foot.swing for foot in state.feet):
         return state
     calm, (left, right) = state.is_calm(body), (foot.offset for foot in state.feet)
@@ -342,7 +350,14 @@ def _stepping_out(body: Body, state: State, stride: Stride, manner: Manner) -> S
     if abs(lacks) > 1e-3 * body.size:
         own, turned = CATCH, lacks / stride.heading
         # Aside with the foot of that side, ahead and back with the one that is further behind and bears less.
-        first = (abs(feet[0] - at) > abs(feet[1] - at)) if abs(turned.real) >= abs(turned.imag) else turned.imag > 0.0
+        first = turned.imag > 0.0
+        if abs(turned.real) >= abs(turned.imag):
+            k, passed = unloads or (int(abs(feet[0] - at) <= abs(feet[1] - at)), 0.0)
+            way, first = (feet[k] - feet[1 - k]) / stride.heading, k == 0
+            off = ((at - feet[1 - k]) / stride.heading).imag / (way.imag or 1.0)
+            hurries = abs(lacks) * math.exp(body.omega * STEP * body.time) > URGENT * body.leg
+            if off > OVER and passed < SHIFTS * body.time and not hurries:
+                return state._replace(unloads=(k, passed + seconds))
     elif calm and state.home and (max(away) > 0.01 * body.size or abs(state.facing) > 0.01):
         first = away[0] >= away[1]
     elif calm and abs(left - right) > _GATHER * body.size:  # the foot that was left behind
@@ -402,16 +417,19 @@ def _steered(value, rate, goal, left: float, seconds: float, most: float) -> tup
 
 def _goal(body: Body, state: State, stride: Stride, k: int, start: complex, left: float, manner: Manner) -> complex:
     """The offset with which a foot is to land in `left` seconds: where the capture point will be."""
-    other, heading, own = state.feet[1 - k], stride.heading, state.feet[k].own
+    other, heading, own, side = state.feet[1 - k], stride.heading, state.feet[k].own, 1.0 - 2.0 * k
     base = other.offset if other.swing is None else other.swing[1]
     # Where the other foot can press; out of standing it bears alone what both bear in the animation.
     capture, middle = state.capture(body), stride.pressure if own == CATCH else stride.ankles[1 - k]
     under = bearing(body, [stride.ankles[1 - k] + base], middle + capture, heading) - middle
     coming = base if own == SETTLE else under + (capture - under) * math.exp(body.omega * left)
     goal = coming + _BEYOND * (coming - base) if abs(coming - base) > _NEAR * body.size else base
+    if own == CATCH:  # it bears what falls onto it, also of one who stands wide
+        out = side * ((stride.ankles[k] - stride.pressure) / heading).imag
+        goal -= 1j * side * max(out - _OUTSIDE * body.size, 0.0) * heading
     if state.home and (own == SETTLE or state.is_calm(body)):
         goal = base * max(0.0, 1.0 - state.home / max(abs(base), 1e-9 * body.size))
-    side, reach = 1.0 - 2.0 * k, body.leg * manner.strength
+    reach = body.leg * manner.strength
     way = (goal - start) / heading
     across = side * clamped(side * way.imag, -IN * reach, OUT * reach)
     goal = start + complex(clamped(way.real, -BACK * reach, AHEAD * reach), across) * heading

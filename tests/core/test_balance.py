@@ -18,9 +18,9 @@ WAYS = {"ahead": 1, "back": -1, "left": 1j, "right": -1j}
 FPS = 24
 
 
-def stand(body=MAN, heading=1 + 0j) -> Stride:
-    """Both feet side by side, for ever."""
-    feet = tuple(side * body.hips * heading for side in (1j, -1j))
+def stand(body=MAN, heading=1 + 0j, apart=1.0) -> Stride:
+    """Both feet side by side, for ever, so many times as far apart as the hips."""
+    feet = tuple(side * apart * body.hips * heading for side in (1j, -1j))
     return Stride(0j, heading, feet, 0j, (True, True), (9.0 * body.time,) * 2, feet, (0j, 0j), 0.96 * body.leg)
 
 
@@ -88,9 +88,19 @@ def test_who_stands_shifts_weight_then_steps_then_falls(way, heading):
     assert last.fell and last.clock < 0.6
 
 
+@pytest.mark.parametrize("apart", (1.0, 2.2))
+def test_weight_is_taken_off_a_foot_before_it_steps_back_so_that_he_does_not_fall_aside(apart):
+    states = pushed(MAN, lambda _frame: stand(apart=apart), -20.0 / 70.0)
+    lifted = next(i for i, state in enumerate(states) if state.feet[0].swing or state.feet[1].swing)
+    side = 1.0 if states[lifted].feet[0].swing else -1.0
+    assert side * states[lifted - 1].capture(MAN).imag < 0.0
+    assert states[-1].is_calm(MAN) and abs(states[-1].hip.imag) < -states[-1].hip.real
+    steps = sum(bool(b.feet[k].swing and not a.feet[k].swing) for a, b in itertools.pairwise(states) for k in (0, 1))
+    assert steps == 2  # one to catch it, one that gathers
+
+
 def test_who_stands_with_feet_apart_leaves_the_one_that_bears_him():
-    apart = stand()._replace(ankles=(0.25j, -0.25j), places=(0.25j, -0.25j))
-    states = pushed(MAN, lambda _frame: apart, 30.0 / 70.0 * cmath.rect(1.0, 2.1))
+    states = pushed(MAN, lambda _frame: stand(apart=2.8), 30.0 / 70.0 * cmath.rect(1.0, 2.1))
     swung = next(state.feet for state in states if any(foot.swing for foot in state.feet))
     assert swung[1].swing and not swung[0].swing and not states[-1].fell
 
