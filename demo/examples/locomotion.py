@@ -34,7 +34,6 @@ CLIPS = {"idle": "Idle", "walk": "Walking_A", "run": "Running_A"}
 LEFT_OUT = ("Offhand", "2H_", "Badge", "Rectangle", "Spike", "Icosphere")  # spare props of the knight, bone shapes
 HEIGHT, FPS, FIRST, LAST = 1.75, 24, 1, 193
 HIT = 150
-CAPTION = "IDLE, WALK, RUN, LEAN, AIM, LOOK, HIT"
 WEIGHTS = 0.75, 0.5  # rotation and translation around the hit
 # Seconds and shares of the run's speed: standing, walking (-1: the walk's own speed), running.
 SPEEDS = ((0.0, 0.0), (1.0, 0.0), (1.8, -1.0), (3.6, -1.0), (4.6, 1.0), (8.0, 1.0))
