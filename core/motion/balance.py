@@ -36,10 +36,9 @@ LATENCY, STEP, GATHER = 0.10, 0.32, 0.5  # [s] until a push is answered; of step
 HURRIED, FORWARDS, UNTIL, EASED = 0.5, 0.5, 1.0, 0.33
 LANDS, QUICKEST_GAIT = 0.45, 1.5  # [s] until a foot lands: a slower gait hurries the more, at most so many times
 _GAIN, _BEYOND = 0.6, 0.05  # of the pressure behind the capture point; how much further than it a foot lands
-# Weight is taken off a foot before it steps: for so long [s], until so much of the way from the other foot is left; not
-# where the step would be longer than this part of the leg: whoever is in a hurry leaves it out (W. E. McIlroy and B. E.
-# Maki, "The control of lateral stability during rapid stepping reactions", 1999). How far outside he lands then [m]
-SHIFTS, OVER, URGENT, _OUTSIDE = 0.25, 0.25, 0.3, 0.05
+# Of steps out of standing: weight is taken off the foot for so long before [s]; a foot lands so far outside of the
+# capture point [m] at 1.8 m; what it costs to come nearer to the other leg's side, against the way of the foot
+SHIFTS, _OUTSIDE, _CROSSES = (0.0, 0.06, 0.12, 0.18, 0.24), 0.05, 5.0
 _NEAR, _GATHER, _CALM = 0.02, 0.04, 0.05  # [m] at 1.8 m: no step, feet side by side, at rest
 CATCH, SETTLE = "CATCH", "SETTLE"  # a push; to stand side by side, or at home
 
@@ -333,7 +332,7 @@ def _sprung(pair: tuple, target, hertz: float, ratio: float, seconds: float) -> 
 # ---- feet -----------------------------------------------------------------------------------------------------------
 def _stepping_out(body: Body, state: State, stride: Stride, seconds: float, manner: Manner) -> State:
     """Let a foot step that the animation leaves standing, where weight shifted and hips leaned are not enough."""
-    unloads, state = state.unloads, state._replace(unloads=())
+    before, state = state, state._replace(unloads=())
     if any(foot.swing for foot in state.feet):
         return state
     calm, (left, right) = state.is_calm(body), (foot.offset for foot in state.feet)
@@ -348,16 +347,10 @@ def _stepping_out(body: Body, state: State, stride: Stride, seconds: float, mann
     own = SETTLE
     lacks = at - bearing(body, feet, at, stride.heading)
     if abs(lacks) > 1e-3 * body.size:
-        own, turned = CATCH, lacks / stride.heading
-        # Aside with the foot of that side, ahead and back with the one that is further behind and bears less.
-        first = turned.imag > 0.0
-        if abs(turned.real) >= abs(turned.imag):
-            k, passed = unloads or (int(abs(feet[0] - at) <= abs(feet[1] - at)), 0.0)
-            way, first = (feet[k] - feet[1 - k]) / stride.heading, k == 0
-            off = ((at - feet[1 - k]) / stride.heading).imag / (way.imag or 1.0)
-            hurries = abs(lacks) * math.exp(body.omega * STEP * body.time) > URGENT * body.leg
-            if off > OVER and passed < SHIFTS * body.time and not hurries:
-                return state._replace(unloads=(k, passed + seconds))
+        own, passed = CATCH, before.unloads[1] if before.unloads else 0.0
+        first, shift = _shortest(body, stride, feet, at, passed)
+        if shift > 0.0:
+            return state._replace(unloads=(1 - first, passed + seconds))
     elif calm and state.home and (max(away) > 0.01 * body.size or abs(state.facing) > 0.01):
         first = away[0] >= away[1]
     elif calm and abs(left - right) > _GATHER * body.size:  # the foot that was left behind
@@ -365,6 +358,27 @@ def _stepping_out(body: Body, state: State, stride: Stride, seconds: float, mann
     else:
         return state
     return state._replace(feet=tuple(_lifted(f, own) if (k == 0) == first else f for k, f in enumerate(state.feet)))
+
+
+def _shortest(body: Body, stride: Stride, feet: list, at: complex, passed: float) -> tuple:
+    """Whether the left foot steps, and for how long weight is to be taken off it before [s]: so that the step to where
+    the capture point will be, which now is at a place, is the shortest.
+
+    Pressing with a foot moves the hip over the other one and so takes weight off it (W. E. McIlroy and B. E. Maki,
+    "The control of lateral stability during rapid stepping reactions", 1999).
+    """
+
+    def cost(k: int, shift: float) -> float:
+        on = bearing(body, [feet[k]], at, stride.heading)
+        lifted = on + (at - on) * math.exp(body.omega * shift * body.time)
+        on = bearing(body, [feet[1 - k]], lifted, stride.heading)
+        lands = on + (lifted - on) * math.exp(body.omega * STEP * body.time)
+        crosses = abs(_aside(body, stride, k, lands - feet[1 - k]))
+        return abs(lands - feet[k]) + abs(lands - feet[1 - k]) + _CROSSES * crosses
+
+    shifts = [shift for shift in SHIFTS if passed + shift * body.time <= SHIFTS[-1] * body.time + 1e-9]
+    k, shift = min(((k, shift) for k in (0, 1) for shift in shifts), key=lambda each: cost(*each))
+    return k == 0, shift
 
 
 def _stays(body: Body, stride: Stride) -> bool:
@@ -425,8 +439,8 @@ def _goal(body: Body, state: State, stride: Stride, k: int, start: complex, left
     coming = base if own == SETTLE else under + (capture - under) * math.exp(body.omega * left)
     goal = coming + _BEYOND * (coming - base) if abs(coming - base) > _NEAR * body.size else base
     if own == CATCH:  # it bears what falls onto it, also of one who stands wide
-        out = side * ((stride.ankles[k] - stride.pressure) / heading).imag
-        goal -= 1j * side * max(out - _OUTSIDE * body.size, 0.0) * heading
+        out = stride.ankles[k] - stride.pressure
+        goal -= out * max(1.0 - _OUTSIDE * body.size / abs(out), 0.0)
     if state.home and (own == SETTLE or state.is_calm(body)):
         goal = base * max(0.0, 1.0 - state.home / max(abs(base), 1e-9 * body.size))
     reach = body.leg * manner.strength

@@ -18,9 +18,9 @@ WAYS = {"ahead": 1, "back": -1, "left": 1j, "right": -1j}
 FPS = 24
 
 
-def stand(body=MAN, heading=1 + 0j, apart=1.0) -> Stride:
-    """Both feet side by side, for ever, so many times as far apart as the hips."""
-    feet = tuple(side * apart * body.hips * heading for side in (1j, -1j))
+def stand(body=MAN, heading=1 + 0j, left=1j) -> Stride:
+    """Both feet side by side, for ever, or as far off the middle as the left one, in parts of the hips' width."""
+    feet = tuple(side * left * body.hips * heading for side in (1, -1))
     return Stride(0j, heading, feet, 0j, (True, True), (9.0 * body.time,) * 2, feet, (0j, 0j), 0.96 * body.leg)
 
 
@@ -88,14 +88,14 @@ def test_who_stands_shifts_weight_then_steps_then_falls(way, heading):
     assert last.fell and last.clock < 0.6
 
 
-@pytest.mark.parametrize(("apart", "push"), ((1.0, -20.0), (2.2, -20.0), (2.8, cmath.rect(30.0, 2.1))))
-def test_the_foot_steps_that_bears_less_or_that_weight_is_taken_off_so_that_he_does_not_fall_aside(apart, push):
-    states = pushed(MAN, lambda _frame: stand(apart=apart), push / 70.0)
-    i, feet = next((i, state.feet) for i, state in enumerate(states) if any(foot.swing for foot in state.feet))
-    assert bool(feet[0].swing) != bool(feet[1].swing)
-    assert (1.0 if feet[0].swing else -1.0) * states[i - 1].capture(MAN).imag < 0.0
-    went = states[-1].hip / push
-    assert states[-1].is_calm(MAN) and abs(went.imag) < went.real
+@pytest.mark.parametrize("left", (1j, 2.2j, 2.0 + 2.2j, 3.0 + 1j))
+@pytest.mark.parametrize("way", range(0, 360, 30))
+def test_who_stands_any_way_catches_a_push_by_few_steps_and_does_not_go_aside_where_he_is_pushed_straight(left, way):
+    push = cmath.rect(1.0, np.radians(way))
+    states = pushed(MAN, lambda _frame: stand(left=left), 25.0 / 70.0 * push)
+    steps = [b.feet[k].swing and not a.feet[k].swing for a, b in itertools.pairwise(states) for k in (0, 1)]
+    assert states[-1].is_calm(MAN) and sum(map(bool, steps)) <= 3
+    assert way % 180 or abs((states[-1].hip / push).imag) < 2.0 * MAN.hips
 
 
 @pytest.mark.parametrize(("way", "impulse"), (("ahead", 60.0), ("back", 50.0), ("left", 30.0), ("right", 30.0)))
@@ -122,7 +122,7 @@ def test_who_walks_back_after_a_get_up_keeps_his_hip_over_his_feet(first, turn, 
 
 
 def test_the_hip_goes_down_alike_on_either_side_of_a_foot_that_stands_far_off():
-    states = (State(hip=x - 0.2j, feet=(balance.Foot(0.3j), balance.Foot())) for x in (-1e-6, 1e-6))
+    states = (State(hip=x - 0.2j, feet=(balance.Foot(0.3j), balance.Foot()), clock=0.0) for x in (-1e-6, 1e-6))
     rates = [balance.step(MAN, state, stand(), Push(), 1.0 / FPS, Manner()).drop[1] for state in states]
     assert 0.01 < rates[0] == pytest.approx(rates[1], abs=1e-4)
 
