@@ -64,7 +64,7 @@ def test_what_was_played_is_found_again_by_scrubbing_and_in_the_saved_file(fresh
 def test_walked_back_it_is_where_its_animation_is(fresh_scene):
     obj = standing(fresh_scene, 150)
     obj.active_ragdoll.balance.return_to_path = "WALK_BACK"
-    push(fresh_scene, obj, 0.45, (0.0, -1.0, 0.0))
+    push(fresh_scene, obj, 0.55, (0.0, -1.0, 0.0))
     targets, _phases, balances = run(fresh_scene, obj)
     assert max(abs(state.offset) for state in balances.values() if state) > 0.1
     assert np.abs(targets[150] - targets[1])[:, :3, 3].max() < 0.01
