@@ -131,7 +131,9 @@ class Biped:
         self.bind = q.multiply(q.conjugate(self.own), self._rotations[self.rows])
         self._offsets = self.joints - self.joints[self.above]
         path = partial(path_to_root, [-1, *self.above[1:].tolist()])
-        self._stem = sorted({row for first in self.limbs[:, 0] for row in path(first)})
+        first, middles = ({row for bone in self.limbs[:, i] for row in path(bone)} for i in range(2))
+        self._stem, again = sorted(first - {0}), {*self.limbs[:, 0].tolist()}
+        self._middles, self._others = (sorted(own - first | again) for own in (middles, {*range(len(self.rows))}))
         self._measure()
 
     def _find(self, anatomy, axes) -> None:
@@ -268,61 +270,70 @@ class Biped:
 
     def solve(self, posture: Posture) -> tuple[np.ndarray, np.ndarray]:
         """The pose of a posture: deltas [.., m, 4] and places [.., m, 3]. Ends out of reach stay in their direction."""
-        found, places = self._walked(posture, range(len(self.rows)))
-        return np.stack(found, axis=-2), np.stack(places, axis=-2)
+        return self._walked(posture, self._others)
 
     def firsts(self, posture: Posture) -> np.ndarray:
         """Places of hips and shoulders [.., 4, 3], which hang on the trunk alone."""
-        _found, places = self._walked(posture, self._stem)
-        return np.stack([places[row] for row in self.limbs[:, 0]], axis=-2)
+        return self._walked(posture)[1][..., self.limbs[:, 0], :]
+
+    def knees(self, posture: Posture) -> np.ndarray:
+        """Places of knees and elbows [.., 4, 3]."""
+        return self._walked(posture, self._middles)[1][..., self.limbs[:, 1], :]
 
     def lasts(self, posture: Posture) -> np.ndarray:
         """Places of ankles and wrists [.., 4, 3], which ends hang on."""
         return posture.ends - q.rotate(posture.turns, self.tips)
 
-    def _walked(self, posture: Posture, rows) -> tuple[list, list]:
-        given = self._given(posture)
-        found, places = [None] * len(self.rows), [None] * len(self.rows)
-        whole = len(rows) == len(self.rows)  # else nobody asks how limbs bend
-        firsts = {int(limb[0]): i for i, limb in enumerate(self.limbs)} if whole else {}
-        for row in rows:
-            above = self.above[row]
-            if row == 0:
-                found[0] = given[0]
-                places[0] = posture.hip - q.rotate(given[0], self.hip0 - self.joints[0])
-                continue
-            places[row] = places[above] + q.rotate(found[above], self._offsets[row])
-            if row in firsts:
-                i = firsts[row]
-                given[row], given[int(self.limbs[i, 1])] = self._bent(posture, i, places[row])
-            found[row] = given.get(row, found[above])
+    def _walked(self, posture: Posture, rows=()) -> tuple[np.ndarray, np.ndarray]:
+        """Deltas [.., m, 4] and places [.., m, 3] of what limbs hang on, and of rows of limbs, parents first."""
+        given = self._given(posture, range(4) if rows else ARMS)
+        found, places = (np.empty((*posture.hip.shape[:-1], len(self.rows), size)) for size in (4, 3))
+        found[..., 0, :], places[..., 0, :] = given[0], posture.hip - q.rotate(given[0], self.hip0 - self.joints[0])
+        self._walk(given, found, places, self._stem)
+        if rows:
+            given |= self._bent(posture, places[..., self.limbs[:, 0], :])
+            self._walk(given, found, places, rows)
         return found, places
 
-    def _given(self, posture: Posture) -> dict:
-        """Deltas of the bones that a posture states, by their index."""
+    def _walk(self, given: dict, found, places, rows: list) -> None:
+        """Fill in deltas and places of rows: by what is given, else as what they hang on."""
+        above = self.above[rows]
+        for row, over in zip(rows, above, strict=True):
+            found[..., row, :] = given[row] if row in given else found[..., over, :]
+        ways = q.rotate(found[..., above, :], self._offsets[rows])
+        for i, (row, over) in enumerate(zip(rows, above, strict=True)):
+            places[..., row, :] = places[..., over, :] + ways[..., i, :]
+
+    def _given(self, posture: Posture, limbs) -> dict:
+        """Deltas of the bones of trunk and some limbs that a posture states, by their index."""
         pelvis, chest, head = (posture.trunk[..., i, :] for i in range(3))
-        given = {b: q.slerp(pelvis, chest, (i + 1) / len(self.spine)) for i, b in enumerate(self.spine)}
-        given |= {b: q.slerp(chest, head, (i + 1) / (len(self.neck) + 1)) for i, b in enumerate(self.neck)}
-        given[0] = pelvis
+        given = {0: pelvis}
+        for bones, *ends, more in ((self.spine, pelvis, chest, 0), (self.neck, chest, head, 1)):
+            shares = (np.arange(len(bones)) + 1) / (len(bones) + more)
+            turned = q.slerp(*(end[..., None, :] for end in ends), shares)
+            given |= {bone: turned[..., i, :] for i, bone in enumerate(bones)}
         if self.head != self.chest:
             given[self.head] = head
-        for i, (_a, _b, end, extra) in enumerate(self.limbs.tolist()):
+        for i in limbs:
+            end, extra = self.limbs[i, 2:]
             given[end] = posture.turns[..., i, :]
             if extra >= 0:
                 given[extra] = q.multiply(given[end] if i in LEGS else chest, posture.ties[..., i, :])
         return given
 
-    def _bent(self, posture: Posture, i: int, first) -> tuple[np.ndarray, np.ndarray]:
-        """Deltas of the upper and the lower part of limb i, whose first joint is there [.., 3]: the law of cosines."""
-        a, b = self.upper[i], self.lower[i]
-        way = self.lasts(posture)[..., i, :] - first
-        forward, pole = unit(way), posture.poles[..., i, :]
-        distance = np.linalg.norm(way, axis=-1, keepdims=True).clip(abs(a - b) + 0.1 * min(a, b), _STRAIGHT * (a + b))
+    def _bent(self, posture: Posture, firsts) -> dict:
+        """Deltas of the upper and lower parts of limbs whose first joints are there [.., 4, 3]: the law of cosines."""
+        a, b = self.upper[:, None], self.lower[:, None]
+        way = self.lasts(posture) - firsts
+        forward, pole = unit(way), posture.poles
+        least = np.abs(a - b) + 0.1 * np.minimum(a, b)
+        distance = np.linalg.norm(way, axis=-1, keepdims=True).clip(least, _STRAIGHT * (a + b))
         cosine = np.clip((a * a + distance * distance - b * b) / (2.0 * a * distance), -1.0, 1.0)
         side = unit(pole - forward * dot(pole, forward))
         upper = cosine * forward + np.sqrt(1.0 - cosine * cosine) * side
         lower, hinge = unit(forward * distance - a * upper), q.cross(side, forward)
-        return tuple(q.multiply(_frames(way, hinge), self._unframe[i, part]) for part, way in enumerate((upper, lower)))
+        frames, back = _frames(np.stack([upper, lower], axis=-2), hinge[..., None, :]), self._unframe
+        return {int(self.limbs[i, j]): q.multiply(frames[..., i, j, :], back[i, j]) for i, j in np.ndindex(4, 2)}
 
     def flexion(self, posture: Posture, deltas) -> np.ndarray:
         """Deltas of upper limbs against pelvis or collar, of lower ones and ends against those above [.., 4, 3, 4]."""

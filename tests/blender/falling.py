@@ -92,20 +92,22 @@ class Fall:
 def fall(name, side, tone, reflexes, speed=1.2, frames=LAST, bones="MAIN", ground="flat", look=None, **more) -> Fall:
     """A character, knocked out by a push that gives its whole mass a speed [m/s], as of 1.8 m.
 
-    It stays down, unless the settings of its recovery say otherwise. ground: flat, slope or stairs.
-    look(obj, seconds): at each frame, with the time after the hit."""
+    It stays down, unless the settings of its recovery say otherwise. frames: of the shot, as of 1.8 m. ground: flat,
+    slope or stairs. look(obj, seconds): at each frame, with the time after the hit, as of 1.8 m."""
     rig = rigs.load(name)
     obj, scene = rig.obj, rig.scene
     tall = [np.ptp(pose[:, 2, 3]) for pose in rigs.shown(scene, obj, (rig.last, rig.first)).values()]
     if min(tall) < 0.6 * max(tall):  # its clip is itself a fall
         still(obj)
-    hit, last = rig.first + HIT, rig.first + frames
+    hit = rig.first + HIT
     ensure(scene)  # as a build makes it: with ten iterations, as Blender has, limits of light joints do not hold
     more = {"tone": tone, "reflexes": reflexes, "rest_time": 1e3} | more
-    knock_outs.prepare(scene, obj, rig.first, last, {hit: "LIMP"}, bones, **more)
+    knock_outs.prepare(scene, obj, rig.first, rig.first + frames, {hit: "LIMP"}, bones, **more)
     scene.frame_set(hit)
     parts = obj.active_ragdoll.parts
     names, height = [part.bone for part in parts], obj.active_ragdoll.height
+    slow = froude(height, GRAVITY) / froude(1.8, GRAVITY)
+    rigs.set_range(scene, rig.first, last := rig.first + round(frames * slow))
     roles = [obj.pose.bones[bone].active_ragdoll.role for bone in names]
     chest = names.index(chest_of(obj))
     heads, tails = (np.array([getattr(bone, end) for bone in obj.data.bones]) for end in ("head_local", "tail_local"))
@@ -115,8 +117,7 @@ def fall(name, side, tone, reflexes, speed=1.2, frames=LAST, bones="MAIN", groun
     ahead = (world @ turned)[:3, :3] @ own.forward
     ahead = np.array([*ahead[:2], 0.0]) / np.linalg.norm(ahead[:2])
     way = SIDES[side][0] * ahead + SIDES[side][1] * np.array([-ahead[1], ahead[0], 0.0])
-    strength = rigs.masses(obj).sum() * speed * froude(height, 9.81) / froude(1.8, 9.81)
-    effects.add_hit(obj, scene, names[chest], hit, way * strength)
+    effects.add_hit(obj, scene, names[chest], hit, way * rigs.masses(obj).sum() * speed * slow)
     floor = scene.objects["Floor"].location.z + 0.5
     corners = np.array([part.body.bound_box for part in parts])
     lay(scene, ground, obj.matrix_world @ obj.pose.bones[names[chest]].head, height / 1.8)
@@ -127,7 +128,7 @@ def fall(name, side, tone, reflexes, speed=1.2, frames=LAST, bones="MAIN", groun
         if scene.frame_current >= hit:
             bodies.append(rigs.bodies(obj))
             if look is not None:
-                look(obj, (scene.frame_current - hit) / rigs.FPS)
+                look(obj, (scene.frame_current - hit) / rigs.FPS / slow)
 
     rigs.play(scene, rig.first, last, read)
     bodies = np.array(bodies)

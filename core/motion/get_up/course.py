@@ -220,7 +220,7 @@ class Course:
 
         Not those that point inwards: turned, they would flip. There the trunk is raised."""
         own, floor = self.own, self.floor
-        first, knees = own.firsts(posture), own.solve(posture)[1][:, own.limbs[:, 1]]
+        first, knees = own.firsts(posture), own.knees(posture)
         forward = unit(own.lasts(posture) - first)
         middle = first + forward * dot(knees - first, forward)
         bend, up = knees - middle, Z - forward * forward[..., 2:]

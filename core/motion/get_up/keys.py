@@ -94,7 +94,14 @@ class Surface:
         """How deep [.., 7] [m] trunk, limbs and a biped's knees are in the floor in poses [.., m, 4], [.., m, 3].
 
         0 above it. A limb is what moves with its end: hands and feet, which may have no bodies of their own, too."""
-        points = places[..., self.rows, :] + q.rotate(deltas[..., self.rows, :], self.offsets)
+        return self.below(own, self.points(deltas, places), floor)
+
+    def points(self, deltas, places) -> np.ndarray:
+        """Where its points [.., p, 3] are in poses [.., m, 4], [.., m, 3]."""
+        return places[..., self.rows, :] + q.rotate(deltas[..., self.rows, :], self.offsets)
+
+    def below(self, own: Biped, points, floor: Floor) -> np.ndarray:
+        """`depths` of its points there [.., p, 3]."""
         found = self.radii + floor.plane(points) + floor.over(points) - points[..., 2]
         of = np.zeros(len(self.rows), dtype=int)
         for i, (_upper, lower, end, toe) in enumerate(own.limbs.tolist()):

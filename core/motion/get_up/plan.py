@@ -261,8 +261,11 @@ def _chosen(own, surface, room, written: list, hip, ahead, floor: Floor, standin
         local = floor.seen_from(turn, origin)
         laid = [_laid(own, key, local, list(held), low) for key in written]
         if floor.relief is not None:
+            cost += _unplanted(own, written, laid, local, low)
+            if cost > best[0]:
+                continue
             stance = _stance(own, room, standing, laid[-1].posture.ends[int(right)], origin, local, turn)[0]
-            cost += _trouble(own, surface, written, laid, stance, local, low)
+            cost += _trouble(own, surface, laid, stance, local)
         if cost < best[0]:
             best = cost, laid, origin, local, turn
     if best[0] >= _NO_ROOM:
@@ -285,20 +288,24 @@ def _spots(own: Biped, hip, ahead, floor: Floor) -> list:
     return sorted(found, key=lambda spot: spot[0])
 
 
-def _trouble(own: Biped, surface: Surface, written: list, laid: list, stance: Posture, floor: Floor, low) -> float:
-    """How badly a way up fits what is there: parts of the body in it, limbs that stand on nothing, heads in a roof."""
+def _unplanted(own: Biped, written: list, laid: list, floor: Floor, low) -> float:
+    """How far limbs that are to stand are from what is there, or too short for it."""
+    posture, high = stacked([key.posture for key in laid]), np.array([key.posture.ends[:, 2] for key in written])
+    missed = np.abs(posture.ends[..., 2] - high - floor.plane(posture.ends) - floor.over(posture.ends))[high < low]
+    short = np.linalg.norm(own.lasts(posture) - own.firsts(posture), axis=-1) - REACH * (own.upper + own.lower)
+    short = (_DRAWS_FOUR if own.four else 1.0) * np.maximum(short, 0.0)[high < low].sum()
+    return float(np.minimum(missed, _STUCK * own.height).sum() + short) / own.height
+
+
+def _trouble(own: Biped, surface: Surface, laid: list, stance: Posture, floor: Floor) -> float:
+    """How badly a way up fits what is there: parts of the body in it, heads in a roof."""
     posture = stacked([*(key.posture for key in laid), stance])
     arrays = [q.ensure_continuity(a) if a.shape[-1] == 4 else a for a in posture.arrays()]
     between = [np.concatenate([a, (a[1:] + a[:-1]) / 2.0]) for a in arrays]
     deltas, places = own.solve(Posture(*(a if i in (0, 2) else unit(a) for i, a in enumerate(between))))
-    grounds, most = (replace(floor, relief=None), floor), _STUCK * own.height
-    flat, deep = (np.minimum(surface.depths(own, deltas, places, ground), most) for ground in grounds)
+    points, grounds = surface.points(deltas, places), (replace(floor, relief=None), floor)
+    flat, deep = (np.minimum(surface.below(own, points, ground), _STUCK * own.height) for ground in grounds)
     deep = np.maximum(deep - flat, 0.0).max(axis=1).sum()
-    ends, high = posture.ends[:-1], np.array([key.posture.ends[:, 2] for key in written])
-    missed = np.abs(ends[..., 2] - high - floor.plane(ends) - floor.over(ends))[high < low]
-    deep += np.minimum(missed, most).sum()
-    short = np.linalg.norm(own.lasts(posture) - own.firsts(posture), axis=-1) - REACH * (own.upper + own.lower)
-    deep += (_DRAWS_FOUR if own.four else 1.0) * np.maximum(short[:-1], 0.0)[high < low].sum()
     head = places[: len(laid) + 1, own.head]
     return float(deep / own.height + _NO_ROOM * (head[:, 2] > floor.plane(head) + floor.over(head, "roofs")).sum())
 
