@@ -214,6 +214,8 @@ class Posture:
     left: Arm
     right: Arm
     aside: float = 0.0  # trunk and neck each, to the left
+    apart: float = 4.0  # each thigh
+    splay: float = 0.0  # of each thigh about itself, outwards
 
 
 def _even(trunk, neck, hip, knee, *arm) -> Posture:
@@ -224,17 +226,18 @@ _LEFT = Posture(5.0, 5.0, 45.0, 105.0, Arm(20.0, 85.0, 20.0, 0.0, -30.0), Arm(60
 # Of somebody who loses his senses; and what protects in a fall forwards (hands ahead, face and chest away from the
 # floor, knees bent, so that they come before the trunk), backwards (down on the haunches, the back round, the chin
 # in), to either side (down as well, trunk and head bent away from the floor, so that the arm and the hip come first),
-# and from high up (drawn in).
-RELAXED, FORWARD, BACKWARD, LEFT, RIGHT, AIR = POSTURES = (
+# and from high up (drawn in). Of legs that lie: the one that is bent more, and the other.
+RELAXED, FORWARD, BACKWARD, LEFT, RIGHT, AIR, *LYING = POSTURES = (
     _even(15.0, 25.0, 30.0, 40.0, 15.0, 18.0, 45.0),
     _even(-10.0, -50.0, 40.0, 85.0, 110.0, 15.0, 30.0, 40.0, -50.0),
     _even(20.0, 40.0, 50.0, 105.0, 20.0, 30.0, 45.0),
     _LEFT,
     replace(_LEFT, left=_LEFT.right, right=_LEFT.left, aside=-_LEFT.aside),
     _even(30.0, 35.0, 70.0, 90.0, 60.0, 15.0, 90.0),
+    replace(_even(0.0, 0.0, 15.0, 35.0, 0.0, 0.0, 0.0), apart=22.0, splay=35.0),
+    replace(_even(0.0, 0.0, 5.0, 15.0, 0.0, 0.0, 0.0), apart=12.0, splay=35.0),
 )
 _BEND = {roles.FOREARM: "elbow", roles.SHANK: "knee", roles.HAND: "wrist"}
-_APART = 4.0  # thighs, [deg]
 
 
 def turns_of(posture: Posture, bind: axes.Bind, turns, bones, body_parents) -> np.ndarray:
@@ -273,7 +276,7 @@ def _limb(posture: Posture, bind: axes.Bind, bone: int):
         bend = frame.bend if role != roles.HAND and np.isfinite(frame.bend) else 0.0
         return quaternion.from_axis_angle(frame.rotation[:, 0], np.radians(angle) - bend)
     down, is_arm = -own.up, role == roles.UPPER_ARM
-    flexion, out, turn = (arm.shoulder, arm.out, arm.turn) if is_arm else (posture.hip, _APART, 0.0)
+    flexion, out, turn = (arm.shoulder, arm.out, arm.turn) if is_arm else (posture.hip, posture.apart, -posture.splay)
     way = quaternion.multiply(_about(own.left, -flexion), _about(own.forward, mirror * out))
     way = quaternion.multiply(way, _about(down, mirror * turn))
     # From bind pose to hanging down, the elbow's inside to the front or the back of the knee to the back.

@@ -11,7 +11,7 @@ import own_characters
 import rigs
 from active_ragdoll.core.blender.physics import ground
 from active_ragdoll.core.blender.rig.armature import array_of
-from active_ragdoll.core.blender.run import get_up, records, simulate
+from active_ragdoll.core.blender.run import get_up, records, recovery, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import effects, lists
 from active_ragdoll.core.blender.stack import stack_edits
@@ -237,6 +237,15 @@ def test_who_never_comes_to_rest_says_so(scene):
     scene.objects["Floor"].location.x = 99.0
     knock_outs.run(scene, obj)
     assert STATE.warnings[obj.name] == ["'Human' falls on: there is no floor below it"]
+
+
+def test_who_falls_each_time_it_gets_up_lies_for_long_until_it_is_told_to_try(monkeypatch):
+    obj, scene, _first = prepared(OWN, 299, events={9: "LIMP", 250: "RECOVERING"}, rest_time=0.2)
+    monkeypatch.setattr(recovery, "ASTRAY", 0.0)
+    states = knock_outs.run(scene, obj)[2]
+    tries = [frame for frame in states if states[frame] == "RECOVERING" != states[frame - 1]]
+    assert len([frame for frame in tries if frame < 250]) == 4 and 250 in tries
+    assert "fell 4 times while it got up" in str(STATE.warnings)
 
 
 @pytest.mark.parametrize("weight", (1.0, 0.2))

@@ -1,6 +1,7 @@
 """The overlay's arrays agree with what Blender shows; its switches and its handler leave nothing behind."""
 
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import bpy
 import numpy as np
@@ -112,31 +113,22 @@ def test_only_the_selected_character_is_shown_unless_all_are(human, switches):
 
 
 @pytest.mark.blender_version
-def test_nothing_is_drawn_in_renders_or_where_overlays_are_off(human, switches):
+def test_nothing_is_drawn_in_renders_or_where_overlays_are_off(human, switches, monkeypatch):
     assert panel.wanted(view())
-    assert not panel.wanted(view(overlays=False))
-    assert not panel.wanted(view(kind="IMAGE_EDITOR"))
-    STATE.rendering = True
-    try:
+    assert not panel.wanted(view(overlays=False)) and not panel.wanted(view(kind="IMAGE_EDITOR"))
+    with monkeypatch.context() as rendering:
+        rendering.setattr(STATE, "rendering", True)
         assert not panel.wanted(view())
-    finally:
-        STATE.rendering = False
     switches.show = False
     assert not panel.wanted(view())
 
 
 def test_an_error_is_told_once_and_puts_the_overlay_to_rest(human, switches, monkeypatch, capsys):
     monkeypatch.setattr(panel, "bpy", SimpleNamespace(context=view(), app=bpy.app))
-    calls = []
-
-    def broken(_context):
-        calls.append(1)
-        raise ValueError("no such thing")
-
-    monkeypatch.setattr(panel, "collected", broken)
+    monkeypatch.setattr(panel, "collected", broken := Mock(side_effect=ValueError("no such thing")))
     for _view in range(5):
         panel.draw_view()
-    assert len(calls) == 1
+    broken.assert_called_once()
     captured = capsys.readouterr()
     assert captured.out.count("the overlay is switched off") == 1 and captured.err.count("Traceback") == 1
     monkeypatch.undo()

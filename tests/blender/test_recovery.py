@@ -168,6 +168,8 @@ def test_tone_calms_the_joints_and_reflexes_put_the_arms_before_the_head(name):
     fast, calm = (np.percentile(fall.joint_speeds(), 95) for fall in (rag, stunned))
     assert calm < 300.0 and calm < 0.75 * fast
     assert stunned.fold() < 90.0 and stunned.rest() < 3.0
+    legs = (stunned.bodies[-1] @ np.linalg.inv(stunned.bind))[stunned._of("SHANK")]
+    assert rigs.angles(legs[:1], legs[1:]) > 45.0  # they lie turned outwards, one more bent than the other
     awake = falling.fall(name, "back", *falling.AWAKE)
     assert np.percentile(awake.joint_speeds(), 95) < 300.0 and awake.fold() < 90.0 and awake.rest() < 3.0
     assert awake.arms_first() and awake.head_speed() < 0.75 * rag.head_speed()

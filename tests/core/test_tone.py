@@ -137,10 +137,11 @@ def test_the_pose_goes_over_from_that_of_the_knock_out_and_keeps_what_no_posture
         found = tone.target([tone.Fall(gone=gone, shares=np.eye(6)[way])], alone, start, tone.sided(known), kept)
         assert np.max(quaternion.angle_between(found, quaternion.slerp(start, end, shares))) < 1e-6
     stretched = quaternion.slerp(quaternion.identity(), start[0], 0.35)  # one stays ahead of the other
-    for faded, legs in ((tone.BRAKES, 0), (tone.STRETCHES, 1)):  # muscles let go, legs are stretched out
+    # Muscles let go, legs once they are stretched out.
+    for faded, legs in ((0.15, (False, False)), (0.4, (True, False)), (0.55, (False, True))):
         lies = tone.let_go(found, np.full(3, faded), kept > 0.0, stretched, lying)
         assert np.max(quaternion.angle_between(lies[1:], lying[1:])) < 1e-6
-        assert (quaternion.angle_between(lies[0], stretched) < 1e-6) == legs
+        assert (*(quaternion.angle_between(lies[0], [stretched, lying[0]]) < 1e-6),) == legs
 
 
 def test_joints_stiffen_smoothly_before_their_limits_only_where_there_is_tone():

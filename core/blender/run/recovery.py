@@ -38,6 +38,7 @@ DOWN = -0.9  # of gravity: the vertical part of one that pulls to a floor
 ASTRAY, SHIFTED, MOVES = 0.1, 0.03, 1e-3
 PRESSED = 0.02  # of the height: by so little light bodies are in a floor, which stops none of them
 RESTLESS = 10.0  # [s] in which whoever fell comes to rest, or never
+TRIES = 4  # who has fallen so often since it stood, each time while it got up, lies for RESTLESS before it tries again
 BESIDE = 0.3  # of the height: nearer to each other than that they get up one after the other
 DEEP, BOTTOM = 5.0, 1e3  # heights: who is as fast as after such a fall may fall for ever; where floors are looked for
 WAY_PARTS = [part for part, *_words in effect_settings.PARTS]
@@ -74,7 +75,7 @@ class Recovery:
         self._trunk = np.array([self._pelvis_body, *(i for i, role in enumerate(roles) if role in TRUNK)])
         self._ground: tuple | None = None  # what it lies on, and where that was at the last frame of lying
         self.tried = False  # to get up since it fell
-        self._down = 0.0  # for so long it has lain [s]
+        self._down, self._failed = 0.0, 0  # for so long it has lain [s]; so often it fell while it got up
         self.left = None, ()  # frame from which it walks back, and where it stands then; see `balance.Push`
         first, last = world.shot_range(scene)
         group = obj.active_ragdoll.recovery
@@ -152,7 +153,8 @@ class Recovery:
         before, times = self.state, (max(frame - 1, run.first) / fps, frame / fps, fps)
         self.state = states.step(self._settings_now(seconds), before, motion, *times, events, self.character.name)
         down = before.phase in (states.LIMP, states.SETTLING)
-        self.tried &= self.state.phase in (states.LIMP, states.SETTLING, states.RECOVERING)
+        self.tried &= (fallen := self.state.phase in (states.LIMP, states.SETTLING, states.RECOVERING))
+        self._failed *= fallen and not events
         try:
             if down and self.state.phase in (states.RECOVERING, states.BLENDING, states.ANIMATED):
                 self._get_up(run, frame, scene)
@@ -204,6 +206,7 @@ class Recovery:
         else:
             return False
         STATE.warn(self.character.name, f"'{self.character.name}' falls again while it gets up: {why}")
+        self._failed += 1
         return True
 
     def _stopped(self, run) -> int | None:
@@ -282,6 +285,8 @@ class Recovery:
             raise NoRoom("a leg hurts")
         if own and (first := self._lets_first(run)):
             raise NoRoom(f"'{first}' lies on it or gets up there")
+        if own and self._failed >= TRIES and self._down < RESTLESS:
+            raise NoRoom(f"it fell {TRIES} times while it got up: clear its way, or raise the world's substeps")
         self.tried = True
         names = [action.name if action else "" for action in (group.get_up_face_up, group.get_up_face_down)]
         planned = get_up.is_planned(group) and self.state.phase == states.RECOVERING

@@ -33,11 +33,17 @@ class Falling:
         self.start, self.before = (drives.relative(body)[self.of] for body in (run.body, run.body_before))
         own, record = self.rows - begin, built.record(obj.active_ragdoll.collection)
         none = np.full((tone.CHOICES, len(character.bones), 4), np.nan)
-        self.known, self.turns = tone.sided(np.array(record["postures"] or none, dtype=float)[:, own])
+        postures = np.array(record["postures"] or none, dtype=float)[:, own]
+        self.known, self.turns = tone.sided(postures[: tone.CHOICES])
         settings = [obj.pose.bones[name].active_ragdoll for name in character.bone_names]
         roles = np.array([each.role for each in settings])
         self.kept = np.where(np.isin(roles[own], (THIGH, SHANK) if record["postures"] else ()), tone.KEEPS, 0.0)
         self.arms, parents = np.isin(roles[own], ARM), np.maximum(run.parents[character.rows] - begin, -1)
+        self.lying = quaternion.slerp(quaternion.identity(), self.start, self.kept)  # all that builds of before know
+        if len(postures) > tone.CHOICES and len(knees := np.flatnonzero(roles[own] == SHANK)):
+            bent = own[knees[np.argmin(np.abs(self.start[knees, 0]))]]  # more than the other one
+            found = np.where(np.isin(own, (bent, parents[bent]))[:, None], *postures[tone.CHOICES :])
+            self.lying = np.where(self.kept[:, None] > 0.0, found, self.lying)
         # Joints of a chain are springs in series, which together are to be as stiff as one.
         self.serial = np.maximum(chains_of(roles, parents)[1], 1)[own] ** 0.5
         self.limits = np.array([joint_objects.swings_of(settings[i]) for i in own])
@@ -164,7 +170,7 @@ class Tone(shot_run.Effect):
     def _lies_still(self, run) -> bool:
         """Whether all have come to rest to the last bit, as sleeping bodies do: what muscles do then stays as it is."""
         rows = self._joined["rows"]
-        faded = all(each.fall.faded >= tone.STRETCHES for each in self._falling.values())
+        faded = all(each.fall.faded >= tone.STRETCHES + tone.BRAKES for each in self._falling.values())
         return faded and np.array_equal(run.body[rows], run.body_before[rows])
 
     def _join(self, drives, falling: dict) -> None:
@@ -177,13 +183,12 @@ class Tone(shot_run.Effect):
                 all_joints[of] = own
         self._falling, self.muscles, own = falling, [], list(falling.values())
         if own:
-            names = "of", "rows", "arms", "kept", "serial", "limits", "strengths", "start", "known"
+            names = "of", "rows", "arms", "kept", "lying", "serial", "limits", "strengths", "start", "known"
             self._joined = {name: np.concatenate([getattr(each, name) for each in own]) for name in names}
             self._postures = self._joined.pop("known"), np.concatenate([each.turns for each in own], axis=1)
             counts = [len(each.of) for each in own]
             self._whose, self._firsts = np.repeat(np.arange(len(own)), counts), [0, *np.cumsum(counts).tolist()]
-            legs, start = self._joined["kept"], self._joined["start"]
-            self._stretched = legs > 0.0, quaternion.slerp(quaternion.identity(), start, legs)
+            self._stretched = self._joined["kept"] > 0.0, self._joined["lying"]
             # Where muscles have led to, without and with their letting go and hands that are held.
             relative, acceleration, self._end, self._led_to = (values[self._joined["of"]] for values in kept)
             self._memory = {"last": (relative, acceleration)}  # of the law of springs

@@ -25,7 +25,7 @@ FREQUENCY, DAMPING_RATIO = 3.0, 1.0  # [Hz], of a spring at weight 1
 SETTLES = 0.4  # [s] from the pose at the knock-out to the posture: in less, hands would be faster than people's
 KEEPS = 0.35  # share of the pose at the knock-out that legs keep in a fall forwards: the one ahead stays ahead
 FADES, LEFT = 0.5, 0.1  # [s] of the tone after the trunk has touched, and what is left of it
-BRAKES, STRETCHES = 0.15, 0.7  # [s] of these until muscles lead nowhere, or arms would lift the trunk again; of legs
+BRAKES, STRETCHES = 0.15, 0.4  # [s] of these until muscles lead nowhere, or arms would lift the trunk again; of legs
 LATEST = 0.6  # [s] after which it fades though nothing was touched, unless the fall goes on
 STILL_FALLING, TUMBLING = 1.0, 1.0  # [m/s] of the trunk downwards; in any direction
 NOTICES = 0.08  # [s] in which reflexes follow the way of the fall
@@ -38,7 +38,7 @@ STIFFENS, STIFF = np.radians(20.0), 0.8  # before a limit, and the weight that i
 THIN = 1e-3  # [rad] least range of a swing
 REACHES, HELD = 0.15, 0.6  # [s] in which an arm goes to where it hurts, and its weight then
 SWIVELS, KEPT = np.radians(np.arange(-90.0, 91.0, 10.0)), 0.1  # of elbows about the way; what that costs by the radian
-CHOICES = 6  # relaxed, forwards, backwards, left, right, in the air; the order of `anatomy.joints.POSTURES`
+CHOICES = 6  # relaxed, forwards, backwards, left, right, in the air; as `anatomy.joints.POSTURES` begins
 
 
 @dataclass(frozen=True)
@@ -166,9 +166,10 @@ def let_go(led: np.ndarray, faded: np.ndarray, legs: np.ndarray, stretched: np.n
     """Where joints are led [.., k, 4] that were led somewhere [.., k, 4], after the tone has been fading [.., k] [s].
 
     The pose that it lies in [k, 4] replaces all, or limbs would creep on to where nothing lets them; legs, a mask [k],
-    go to where they are stretched [k, 4], near bind pose: bent, they would stand in the air.
+    first go to where they are stretched [k, 4], or they would stand in the air.
     """
-    lies = np.where(legs[:, None], stretched, lying)
+    lain = np.where(legs, smooth_step((faded - STRETCHES) / BRAKES), 1.0)
+    lies = quaternion.slerp(stretched, lying, lain)
     return quaternion.slerp(led, lies, smooth_step(faded / np.where(legs, STRETCHES, BRAKES)))
 
 
