@@ -46,6 +46,12 @@ class Mover:
         return struck @ closing[met] / seconds / (1.0 + struck.sum() / self.mass) / character.mass
 
 
+def _box_of(obj) -> np.ndarray:
+    """Middle and half the size of an object's bounding box [2, 3]."""
+    corners = np.array(obj.bound_box)
+    return np.stack([corners.mean(axis=0), np.ptp(corners, axis=0) / 2.0])
+
+
 def radii_of(character) -> np.ndarray:
     """Half of the middle extent of each of its bodies [m]."""
     return np.array([sorted(body.dimensions)[1] / 2.0 for body in character.bodies.objects])
@@ -73,11 +79,11 @@ class Pushes(shot_run.Effect):
             if body is None or (body.type == "PASSIVE" and not body.kinematic):
                 continue
             places[:] = [*places[-2:], array_of(own.matrix_world)]
-            corners = np.array(own.bound_box)
-            middle = np.append(corners.mean(axis=0), 1.0)
+            box = _box_of(own)
+            middle = np.append(box[0], 1.0)
             ways = np.linalg.norm(np.diff([place @ middle for place in places], axis=0), axis=1)
             if len(places) == 3 and 0.0 < ways[1] < JUMPED * ways[0] and np.linalg.det(places[1]) != 0.0:
-                box, turn = np.stack([middle[:3], np.ptp(corners, axis=0) / 2.0]), places[2] @ np.linalg.inv(places[1])
+                turn = places[2] @ np.linalg.inv(places[1])
                 self.movers.append(Mover(box, places[2], turn, math.inf if body.kinematic else body.mass))
 
     def on(self, run, character, scene) -> dict:
@@ -88,12 +94,10 @@ class Pushes(shot_run.Effect):
         found = ground.highest(scene, self.solids, complex(*middle[:2]), middle[2], character.height)
         places = self.solids[found[1]] if found else []
         high = middle[2] - found[0] if found else 0.5 * character.height
-        pull = collision.wind(run, rows) / character.mass + world.pull(scene) / high * self._weights(
-            run, character, middle
-        )
-        blows = [
-            mover.blow(run, character, radii_of(character), seconds) for mover in self._around(run, character, places)
-        ]
+        pull = collision.wind(run, rows) / character.mass
+        pull = pull + world.pull(scene) / high * self._weights(run, character, middle)
+        radii = radii_of(character)
+        blows = [mover.blow(run, character, radii, seconds) for mover in self._around(run, character, places)]
         found = {"SHOVE": max(blows, key=np.linalg.norm, default=np.zeros(3))[:2], "PULL": pull[:2]}
         if len(places) > 1 and np.linalg.det(places[-1]) != 0.0:
             under = np.linalg.solve(places[-1], np.append(middle, 1.0))
@@ -110,13 +114,9 @@ class Pushes(shot_run.Effect):
             ways = run.body[other.rows, None, :3, 3] - run.body[character.rows, :3, 3]
             near = np.linalg.norm(ways, axis=2).min(axis=1) < 0.3 * max(character.height, other.height)
             for row in np.flatnonzero(near) if not held.intersection(other.bodies.objects) else ():
-                body, places = (
-                    other.bodies.objects[row],
-                    [each[other.rows.start + row] for each in (run.body_before, run.body)],
-                )
-                corners = np.array(body.bound_box)
-                box = np.stack([corners.mean(axis=0), np.ptp(corners, axis=0) / 2.0])
-                found.append(Mover(box, places[1], places[1] @ np.linalg.inv(places[0]), other.mass))
+                before, place = (each[other.rows.start + row] for each in (run.body_before, run.body))
+                box = _box_of(other.bodies.objects[row])
+                found.append(Mover(box, place, place @ np.linalg.inv(before), other.mass))
         return found
 
     def _weights(self, run, character, middle: np.ndarray) -> np.ndarray:
@@ -125,10 +125,8 @@ class Pushes(shot_run.Effect):
         for own in run.effect("attachments").all:
             if own.character is character and own.live is not None and own.holder is None and own.other_row < 0:
                 prop = own.other.evaluated_get(run.graph)
-                mass, shift = (
-                    mass + prop.rigid_body.mass,
-                    shift + prop.rigid_body.mass * (array_of(prop.matrix_world)[:3, 3] - middle),
-                )
+                mass += prop.rigid_body.mass
+                shift += prop.rigid_body.mass * (array_of(prop.matrix_world)[:3, 3] - middle)
         return shift / mass
 
 

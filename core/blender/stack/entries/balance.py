@@ -150,12 +150,9 @@ class Balance(Step):
             self._gait = gait.Gait(self.body, seconds, lambda frame: self._sample(self._now[0], frame))
 
     def _manner(self, reader, top: float, carried: tuple) -> balance.Manner:
-        live, own = reader.settings.balance, self.obj.active_ragdoll.balance
-        leg, body = self.body.leg, self.body
-
-        known = kept_of(self.obj).setdefault(
-            reader.frame, {}
-        )  # on a jump the ground stands where it is at another frame
+        live, own, body, leg = reader.settings.balance, self.obj.active_ragdoll.balance, self.body, self.body.leg
+        # On a jump the ground stands where it is at another frame.
+        known = kept_of(self.obj).setdefault(reader.frame, {})
 
         def rise(place: complex, other: complex) -> float:
             if (name := f"{place}{other}") not in known:
