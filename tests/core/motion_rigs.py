@@ -8,32 +8,19 @@ from core.motion.stack import LocalPose, Rig
 from core.skeleton import Skeleton, nearest_ancestors
 
 HUMAN = {  # joints in model space, facing -Y, up Z: {bone: (parent, head)}
-    "root": (None, (0, 0, 0)),
-    "hips": ("root", (0, 0, 1.0)),
-    "spine1": ("hips", (0, 0.01, 1.1)),
-    "spine2": ("spine1", (0, 0.02, 1.25)),
-    "spine3": ("spine2", (0, 0.01, 1.4)),
-    "neck": ("spine3", (0, 0, 1.52)),
-    "head": ("neck", (0, -0.01, 1.62)),
-    "eye.L": ("head", (0.03, -0.1, 1.7)),
-    "thigh.L": ("hips", (0.1, 0, 0.95)),
-    "shin.L": ("thigh.L", (0.1, -0.03, 0.5)),
-    "foot.L": ("shin.L", (0.1, 0.01, 0.08)),
+    "root": (None, (0, 0, 0)), "hips": ("root", (0, 0, 1.0)), "spine1": ("hips", (0, 0.01, 1.1)),
+    "spine2": ("spine1", (0, 0.02, 1.25)), "spine3": ("spine2", (0, 0.01, 1.4)), "neck": ("spine3", (0, 0, 1.52)),
+    "head": ("neck", (0, -0.01, 1.62)), "eye.L": ("head", (0.03, -0.1, 1.7)), "thigh.L": ("hips", (0.1, 0, 0.95)),
+    "shin.L": ("thigh.L", (0.1, -0.03, 0.5)), "foot.L": ("shin.L", (0.1, 0.01, 0.08)),
     "toe.L": ("foot.L", (0.1, -0.12, 0.02)),
-}
+}  # fmt: skip
 for _name, (_parent, (_x, _y, _z)) in [row for row in HUMAN.items() if row[0].endswith(".L")]:
     HUMAN[_name.replace(".L", ".R")] = (_parent.replace(".L", ".R"), (-_x, _y, _z))
 DOG = {
-    "hips": (None, (0, 0.5, 0.6)),
-    "spine": ("hips", (0, 0.3, 0.62)),
-    "chest": ("spine", (0, 0, 0.62)),
-    "head": ("chest", (0, -0.35, 0.85)),
-    "thigh": ("hips", (0.1, 0.5, 0.55)),
-    "shank": ("thigh", (0.1, 0.4, 0.35)),
-    "hock": ("shank", (0.1, 0.55, 0.18)),
-    "paw": ("hock", (0.1, 0.52, 0.04)),
-    "toe": ("paw", (0.1, 0.45, 0.01)),
-}
+    "hips": (None, (0, 0.5, 0.6)), "spine": ("hips", (0, 0.3, 0.62)), "chest": ("spine", (0, 0, 0.62)),
+    "head": ("chest", (0, -0.35, 0.85)), "thigh": ("hips", (0.1, 0.5, 0.55)), "shank": ("thigh", (0.1, 0.4, 0.35)),
+    "hock": ("shank", (0.1, 0.55, 0.18)), "paw": ("hock", (0.1, 0.52, 0.04)), "toe": ("paw", (0.1, 0.45, 0.01)),
+}  # fmt: skip
 FORWARD = np.array([0.0, -1.0, 0.0])
 
 

@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import numpy as np
+import pose_samples
 import pytest
 from anatomies import ancestors
 from forests import forests
@@ -27,12 +28,8 @@ def skeleton(rng):
 
 
 def random_pose(rng, lead, count, uniform_scale=True):
-    scales = rng.uniform(0.5, 2, size=(*lead, count, 1 if uniform_scale else 3))
-    return (
-        rng.normal(size=(*lead, count, 3)),
-        quaternion.normalize(rng.normal(size=(*lead, count, 4))),
-        np.broadcast_to(scales, (*lead, count, 3)).copy(),
-    )
+    positions, rotations, scales = vars(pose_samples.random_pose(rng, (*lead, count))).values()
+    return positions, rotations, scales[..., :1] * np.ones(3) if uniform_scale else scales
 
 
 def walk_down(skeleton, matrices_ls):
