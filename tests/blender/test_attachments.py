@@ -106,8 +106,7 @@ def test_a_pair_keeps_its_momentum(scene, kind, offset):
     masses, bodies = [*rigs.masses(obj), 3.0], [*(part.body for part in obj.active_ragdoll.parts), prop]
     places = np.array(rigs.play(scene, 1, 60, lambda: rigs.matrices(bodies)[:, :3, 3]))
     speed = np.diff(np.average(places, axis=1, weights=masses), axis=0) * rigs.FPS
-    assert np.linalg.norm(speed[2:] - speed[5], axis=1).max() < 1e-4
-    assert not STATE.warnings.get(obj.name)
+    assert np.linalg.norm(speed[2:] - speed[5], axis=1).max() < 1e-4 and not STATE.warnings.get(obj.name)
 
 
 def test_two_characters_hold_hands(scene):
@@ -125,8 +124,7 @@ def test_two_characters_hold_hands(scene):
     gaps = np.array(rigs.play(scene, 1, 60, lambda: np.linalg.norm(tip(first) - tip(second, "forearm.R"))))
     assert gaps[8] > 0.04 and gaps[-1] > 0.02
     assert gaps[20:48].max() < 15e-3  # they meet, and bump, within the time that was given them
-    assert gaps[30:48].max() < 5e-3
-    assert not STATE.warnings.get(first.name)
+    assert gaps[30:48].max() < 5e-3 and not STATE.warnings.get(first.name)
 
 
 @pytest.mark.parametrize(("values", "said"), SENSELESS)

@@ -100,8 +100,7 @@ def test_in_edit_mode_the_edit_bones_count(fresh_scene):
     moved = obj.data.edit_bones["head"]
     moved.head.z, moved.tail.z = 2.3, 2.5
     build.build(obj, fresh_scene)
-    assert obj.mode == "EDIT"
-    assert obj.active_ragdoll.height == pytest.approx(2.5 - 0.02, abs=0.1)
+    assert obj.mode == "EDIT" and obj.active_ragdoll.height == pytest.approx(2.5 - 0.02, abs=0.1)
 
 
 @pytest.mark.parametrize(("first", "last"), ((0, 12), (-7, 5), (101, 113), (250, 251)))
@@ -135,7 +134,6 @@ def test_names_with_any_characters(scene):
     obj = rigs.armature(scene, table, 'Odd "name" \\ [x]')
     scene.name = 'Sc"ene [1]'
     rigs.set_range(scene, 1, 20)
-    assert [b.name for b in obj.data.bones] == list(NAMES)
-    assert _works(obj, scene).bodies == len(NAMES)
+    assert [b.name for b in obj.data.bones] == list(NAMES) and _works(obj, scene).bodies == len(NAMES)
     remove.remove(obj)
     assert scene.rigidbody_world is None

@@ -71,8 +71,7 @@ def test_a_layer_plays_over_the_animation_and_goes_again(kind, combined):
             moved = played(obj, RANGE)[:, 0, :3, 3] - now[INSIDE][:, 0, :3, 3]
             np.testing.assert_allclose(moved, [(0.0, max(change, 0.0), 0.0)] * len(RANGE), atol=1e-4)
     restore(obj, state, old)
-    assert np.abs(played(obj, EVERY) - before).max() < SAME
-    assert animation_settings(obj) == settings
+    assert np.abs(played(obj, EVERY) - before).max() < SAME and animation_settings(obj) == settings
     assert held is None or curves(old, obj) == held
 
 
@@ -126,8 +125,7 @@ def test_the_current_action_is_keyed_itself_and_comes_back_bit_for_bit():
     actions.restore(obj, state, old, baked)
     again = action_channels.current(obj)[0]
     assert (again.name, again) == (name, other.animation_data.action) and baked.name != name
-    assert curves(again, obj) == held
-    assert np.array_equal(played(obj, EVERY), before)
+    assert curves(again, obj) == held and np.array_equal(played(obj, EVERY), before)
 
 
 @pytest.mark.parametrize("choice", ({}, {"destination": "LAYER"}, {"destination": "LAYER", "combined": True}))

@@ -56,8 +56,7 @@ def test_a_signal_within_a_handler(call, file, old_output, monkeypatch, number, 
     monkeypatch.setattr(pipeline, where, signalled)
     before = signal.getsignal(number) or signal.SIG_DFL  # None: not set from Python, so Python cannot put it back
     assert call("bake", file, "--output", old_output)[::2] == (code, ["active_ragdoll: interrupted"])
-    assert old_output.read_bytes() == OLD
-    assert not _left_over(old_output.parent)
+    assert old_output.read_bytes() == OLD and not _left_over(old_output.parent)
     assert signal.getsignal(number) == before
 
 
@@ -80,8 +79,7 @@ def test_a_signal_in_another_s_handler(call, file, old_output):
 def test_a_shot_that_cannot_be_simulated(call, file, old_output, tmp_path):
     bpy.context.scene.rigidbody_world.enabled = False
     code, _out, errors = call("bake", _saved(file), "--output", old_output, "--report", tmp_path / "report.json")
-    assert code == 1 and len(errors) == 1 and "switched off" in errors[0]
-    assert old_output.read_bytes() == OLD
+    assert code == 1 and len(errors) == 1 and "switched off" in errors[0] and old_output.read_bytes() == OLD
     assert not (tmp_path / "report.json").exists()
 
 
@@ -90,8 +88,7 @@ def test_a_report_that_cannot_be_written_costs_nothing(call, file, tmp_path):
     report.mkdir()
     code, out, errors = call("bake", file, "--output", output, "--report", report)
     assert code == 1 and len(errors) == 1 and "report.json" in errors[0]
-    assert "saved" in out
-    assert rigs.opened(output)[1].active_ragdoll.state == "BAKED"
+    assert "saved" in out and rigs.opened(output)[1].active_ragdoll.state == "BAKED"
     assert not _left_over(tmp_path)
 
 

@@ -59,11 +59,9 @@ def _check(scene, obj, animation, physics=None):
         with pytest.raises(RuntimeError, match="library override"):
             _operate(scene, obj, "build")
     else:
-        assert _operate(scene, obj, "build") == {"FINISHED"}
-        assert obj.active_ragdoll.scene == scene
+        assert _operate(scene, obj, "build") == {"FINISHED"} and obj.active_ragdoll.scene == scene
         list(simulate.frames(scene))
-        assert obj.active_ragdoll.state == "CACHED"
-        assert np.abs(_poses(scene, obj) - physics).max() < 1e-4
+        assert obj.active_ragdoll.state == "CACHED" and np.abs(_poses(scene, obj) - physics).max() < 1e-4
     assert _operate(scene, obj, "remove") == {"FINISHED"}
     assert np.abs(_poses(scene, obj) - animation).max() < 1e-5
 

@@ -92,6 +92,5 @@ def test_what_the_wind_bears_is_not_brought_to_rest(fresh_scene):
         drifted.append(places[:, 0] - places[0, 0])
         fresh_scene.use_gravity = True
         fresh_scene.gravity.z = -2.0 * (places[-1] - places[0])[2] / ((LAST - 1) / rigs.FPS) ** 2
-    assert np.abs(np.diff(places, axis=0)).max() * rigs.FPS < 0.03
-    assert drifted[0][-1] > 0.01
+    assert np.abs(np.diff(places, axis=0)).max() * rigs.FPS < 0.03 and drifted[0][-1] > 0.01
     assert np.abs(drifted[1] - drifted[0]).max() < ROUNDING

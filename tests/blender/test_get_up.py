@@ -248,6 +248,16 @@ def test_who_falls_each_time_it_gets_up_lies_for_long_until_it_is_told_to_try(mo
     assert "fell 4 times while it got up" in str(STATE.warnings)
 
 
+def test_who_sits_when_it_is_knocked_out_falls_over_before_it_gets_up():
+    rig = own_characters.knight()
+    rig.obj.animation_data.action = bpy.data.actions["Sit_Floor_Pose"]
+    knock_outs.prepare(rig.scene, rig.obj, 1, 160, get_up="AUTOMATIC", rest_time=0.2, tone=0.25)
+    shown, _targets, states = knock_outs.run(rig.scene, rig.obj)
+    up, head = knock_outs.first(states, "RECOVERING"), rig.obj.data.bones.find("head")
+    assert np.linalg.norm((shown[up] - shown[up - 1])[head, :3, 3]) * rigs.FPS < 0.2
+    assert fastest(rig.obj, shown, states) < 2.0
+
+
 @pytest.mark.parametrize("weight", (1.0, 0.2))
 def test_who_has_no_feet_blends_and_stands_as_before_however_weak(fresh_scene, weight):
     table = {b: row for b, row in own_characters.TABLES[OWN][0]().items() if "Foot" not in b and "Toe" not in b}

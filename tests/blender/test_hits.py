@@ -32,8 +32,7 @@ def test_a_free_body_gains_the_impulse_and_its_spin(fresh_scene, fps, mass, poin
     turn = quaternion.from_rotation_vector(0.5 * spin(poses, HIT + 2, fps)[0] / fps)
     middle[:3, :3] = quaternion.to_matrix(turn) @ poses[HIT, 0, :3, :3]
     gained = inertia(obj, middle) @ spin(poses, HIT + 2, fps)[0]
-    assert rigs.masses(obj) == pytest.approx(mass)
-    assert np.linalg.norm(wanted) > 0.0
+    assert rigs.masses(obj) == pytest.approx(mass) and np.linalg.norm(wanted) > 0.0
     assert np.linalg.norm(gained - wanted) < 0.01 * np.linalg.norm(wanted)
     still = velocity(poses, HIT, fps)[0]
     assert np.linalg.norm(mass * (velocity(poses, 12, fps)[0] - still) - impulse) < 0.01 * np.linalg.norm(impulse)
@@ -48,8 +47,7 @@ def test_nothing_changes_before_the_hit(fresh_scene):
     early = play(scene, obj, 20)
     hit.frame = 15
     late = play(scene, obj, 20)
-    assert np.array_equal(early[:9], late[:9])
-    assert np.abs(early[9] - late[9]).max() > 0.1
+    assert np.array_equal(early[:9], late[:9]) and np.abs(early[9] - late[9]).max() > 0.1
     assert np.abs(early[:9] - without[:9]).max() < 5e-3
 
 
@@ -62,8 +60,7 @@ def test_a_push_lasts(fresh_scene, fps):
     add(obj, frame=HIT, impulse=(0.0, 4.0, 0.0), duration=0.5)
     poses = play(scene, obj, last)
     gained = [2.0 * velocity(poses, frame, fps)[0, 1] for frame in range(2, last + 1)]
-    assert np.abs(gained[: HIT - 1]).max() < 1e-5
-    assert gained[-1] == pytest.approx(4.0, rel=0.01)
+    assert np.abs(gained[: HIT - 1]).max() < 1e-5 and gained[-1] == pytest.approx(4.0, rel=0.01)
     half = HIT + fps // 4
     assert np.mean(gained[half - 2 : half]) == pytest.approx(2.0, rel=0.01)
 
@@ -93,8 +90,7 @@ def test_a_hit_loosens_and_the_weights_come_back(fresh_scene):
     weights = np.array(rigs.play(scene, 1, 60, lambda: STATE.runs[scene.name].weights()[0].copy()))
     assert np.all(weights[9] == 1.0)  # at its own frame
     arm, forearm, spine, foot = weights[10:, rigs.rows(obj, ("arm.L", "forearm.L", "spine", "foot.R"))].T
-    assert arm[0] < forearm[0] < spine[0] < foot[0] < 1.0
-    assert arm[0] < 0.6
+    assert arm[0] < forearm[0] < spine[0] < foot[0] < 1.0 and arm[0] < 0.6
     assert np.all(np.diff(arm) >= 0.0) and arm[-1] == 1.0
     hurt = weights[20:, rigs.rows(obj, ("thigh.L", "shin.L", "foot.L"))] / weights[20:, rigs.rows(obj, ("foot.R",))]
     assert hurt[0].max() < 0.01 and hurt[11] == pytest.approx(0.5) and np.all(hurt[23:] == 1.0)

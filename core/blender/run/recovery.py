@@ -253,7 +253,7 @@ class Recovery:
         distances = np.linalg.norm(run.body[rows, :3, 3] - run.wanted[rows, :3, 3], axis=1)
         return states.Motion(
             mean_speed=float(speeds[rows].mean()),
-            pelvis_speed=float(speeds[rows][self._pelvis_body]),
+            pelvis_speed=float(speeds[rows][self._trunk].max()),
             distance=float(distances[sound].max(initial=0.0)),
             impulse=impulse,
             lost=self._is_astray(run) if phase == states.RECOVERING else fell and not lies,

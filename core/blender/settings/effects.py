@@ -38,7 +38,7 @@ PHASES = (
     ("BLENDING", "Blending", "The physics blend falls to 0, then the simulation is switched off", "FORCE_HARMONIC"),
 )
 DURATION = "Time over which the impulse is given evenly; 0 is a blow within one frame"
-_WATCHED = (("PELVIS", "Pelvis", "The pelvis's"), ("MEAN", "All Bodies", "The mean of all bodies'"))
+_WATCHED = (("PELVIS", "Pelvis", "Pelvis or trunk, the fastest"), ("MEAN", "All Bodies", "The mean of all bodies'"))
 AUTOMATIC, BLEND, STAY_DOWN = "AUTOMATIC", "BLEND", "STAY_DOWN"
 _GET_UP = (
     (AUTOMATIC, "Automatic", "By the actions below where there are any; else planned for how and where it lies, over "

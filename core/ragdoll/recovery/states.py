@@ -42,7 +42,7 @@ class Settings:
 
     knock_out_speed: float = 1.0  # a hit of this times the whole mass knocks out [m/s]; 0 never does
     knock_out_distance: float = 1.0  # of any body from its target [m]; 0 never does
-    watched: str = PELVIS  # MEAN of all bodies' speeds, or the PELVIS's
+    watched: str = PELVIS  # MEAN of all bodies' speeds, or `Motion.pelvis_speed`
     rest_speed: float = 0.3  # below it a limp body is at rest [m/s]
     rest_time: float = 1.0  # for which it must be [s]
     regain: float = 1.0  # how fast the weight rises [1/s]
@@ -59,7 +59,7 @@ class Motion:
     """What was measured of a character over the last frame."""
 
     mean_speed: float  # of all bodies [m/s]
-    pelvis_speed: float  # [m/s]
+    pelvis_speed: float  # of the pelvis or what of the trunk is faster: who sits still may fall over yet [m/s]
     distance: float  # largest of any body from its target [m]
     impulse: float = 0.0  # sum of the sizes of the hits that act in the step to come [N s]
     blow: float = 0.0  # speed that what strikes it in the step to come gives the whole of it at least [m/s]
