@@ -51,6 +51,7 @@ class State:
     readings: dict = field(default_factory=dict)  # what graphs read from the ragdoll, by frame
     gaits: dict = field(default_factory=dict)  # animations of characters that keep their balance, by frame
     figures: dict = field(default_factory=dict)  # what the overlay draws; see `viewport.Cached`
+    plans: dict = field(default_factory=dict)  # the passage that was drawn last as a way up, and its lines
     dragged: tuple = ()  # ends [2, 3] of what is being moved of the way up
     pointed: str = ""  # bone below the pointer as the pie of what happens from here was opened
     drawing: str = ""  # what went wrong while the overlay was drawn: it rests until it is switched on again

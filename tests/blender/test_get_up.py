@@ -87,6 +87,9 @@ def test_a_plan_is_shown_again_when_scrubbed_and_from_its_record():
     drawn = viewport.plan_lines(obj, scene)  # the first figure lies, the last one stands
     sizes = np.ptp(drawn.ends[~drawn.emphasised].reshape(8, -1, 3)[..., 2], axis=1) / obj.active_ragdoll.height
     assert sizes[0] < 0.3 and sizes[-1] > 0.8 and drawn.emphasised.sum() > 100
+    with pytest.MonkeyPatch.context() as slow:
+        slow.setattr(viewport, "anatomy_of", None)  # only for the first drawing of a plan
+        assert np.array_equal(viewport.plan_lines(obj, scene).ends, drawn.ends)
     stood = drawn.ends[drawn.emphasised][again.passages[0].planned.frame_count - 1 :][:2].mean(axis=(0, 1))
     above = stood - 2.0 * (down := np.array([0.0, 0.0, -1.0]))
     key, part, place = viewport.way_point_below(obj, scene, above, down)
@@ -96,6 +99,7 @@ def test_a_plan_is_shown_again_when_scrubbed_and_from_its_record():
     moved = lists.add_item(obj.active_ragdoll.recovery, "way_points")
     moved.key, moved.part, moved.offset = key, effects.PARTS[part][0], (0.04, 0.0, 0.0)
     knock_outs.run(scene, obj)
+    assert not np.array_equal(viewport.plan_lines(obj, scene).ends, drawn.ends)
     found = viewport.way_point_below(obj, scene, above + moved.offset[:], down)
     assert found[1] == part and np.abs(found[2] - stood - moved.offset).max() < 0.003  # it stands so in two postures
 

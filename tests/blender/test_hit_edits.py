@@ -87,8 +87,7 @@ def test_a_dragged_arrow_is_drawn_as_it_was_dragged(human):
     impulse = (viewport.dragged_to(*_ray(origin, wanted), place, way) - place) * viewport.impulse_per_metre(*here[:2])
     effects.add_hit(*here[:2], bone, 1, impulse, viewport.point_on(*here, bone, place))
     lines = viewport.hit_lines(*here)
-    assert np.allclose(lines.ends[0], (place, wanted), atol=1e-4)
-    assert lines.emphasised.all()
+    assert np.allclose(lines.ends[0], (place, wanted), atol=1e-4) and lines.emphasised.all()
     human.active_ragdoll.hits[0].frame = 9
     assert not viewport.hit_lines(*here).emphasised.any()
     human.active_ragdoll.hits[0].enabled = False

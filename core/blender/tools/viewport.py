@@ -254,9 +254,17 @@ def simulated_bones(obj, scene, depsgraph) -> overlay.Lines | None:
 
 def plan_lines(obj, scene, _depsgraph=None) -> overlay.Lines | None:
     """The planned way up, or None: figures at key postures, the way of the hips with crosses, and where limbs stand."""
-    parts, passage = obj.active_ragdoll.parts, _planned(obj, scene)
+    passage, (plan, pieces) = _planned(obj, scene), STATE.plans.get(obj.name, (None, ()))
     if passage is None:
         return None
+    if plan is not passage:  # finding hands and feet takes as long as a frame does
+        plan, pieces = STATE.plans[obj.name] = passage, _plan_pieces(obj, passage)
+    return _lines([*pieces, *([(np.array([STATE.dragged]), (*PLAN, BRIGHT), True)] if STATE.dragged else ())])
+
+
+def _plan_pieces(obj, passage) -> list:
+    """What `plan_lines` draws, as `_lines` takes it, but for what is being dragged."""
+    parts = obj.active_ragdoll.parts
     rig, anatomy, bodies = pose_stack.of(obj).rig, anatomy_of(obj), {part.bone for part in parts}
     places, at = _way(passage, rig), _frames(passage)
     bones = [bone for bone in obj.data.bones if bone.parent is not None and bone.parent.name in bodies]
@@ -268,10 +276,7 @@ def plan_lines(obj, scene, _depsgraph=None) -> overlay.Lines | None:
     hips = places[:, rig.index[parts[0].bone]]
     marks = np.concatenate([places[at[1:]][:, ends][stand], hips[at[1:-2]]])
     strong = [overlay.polyline(hips), (marks[:, None, None] + arms).reshape(-1, 2, 3)]
-    if STATE.dragged:
-        strong.append(np.array([STATE.dragged]))
-    pieces = [(figures.reshape(-1, 2, 3), (*PLAN, LOOSE), False), *((lines, (*PLAN, BRIGHT), True) for lines in strong)]
-    return _lines(pieces)
+    return [(figures.reshape(-1, 2, 3), (*PLAN, LOOSE), False), *((lines, (*PLAN, BRIGHT), True) for lines in strong)]
 
 
 def way_point_below(obj, scene, origin, direction) -> tuple[int, int, np.ndarray] | None:
