@@ -30,11 +30,13 @@ AHEAD, BACK, OUT, IN, REACH = 0.80, 0.60, 0.65, 0.60, 0.70
 LOST = 0.95  # of the leg: with the capture point so far from the feet no step catches it
 DECIDED, FORESEEN = 0.3, 2.5  # [s] after a push when it is known whether steps will catch it; so far ahead
 SINKS, RISES = 0.42, 0.25  # of gravity: how fast the hip begins to go down, and to stop, for feet that are far apart
-YIELDS = 0.25  # of a radian of the pendulum: how long a push takes from where it acts to the hip
+JERKED = 0.55  # of gravity: faster than that a hip goes up or down only if its animation does without any hurry
+YIELDS = 0.3  # of a radian of the pendulum: how long a push takes from where it acts to the hip
 LATENCY, STEP, GATHER = 0.10, 0.32, 0.5  # [s] until a push is answered; of steps out of standing: to catch it, after it
 # By how much a gait is hurried; its share after a push from behind; until when, and until it is not any more [s]
-HURRIED, FORWARDS, UNTIL, EASED = 0.5, 0.5, 1.0, 0.33
-LANDS, QUICKEST_GAIT = 0.45, 1.5  # [s] until a foot lands: a slower gait hurries the more, at most so many times
+HURRIED, FORWARDS, UNTIL, EASED = 0.5, 0.5, 1.5, 0.33
+FULLY, QUICKENS = 0.36, 4.75  # [m/s] of the hip at 1.8 m for which it hurries in full; by how much more in a second
+LANDS, QUICKEST_GAIT = 0.45, 2.0  # [s] until a foot lands: a slower gait hurries the more, at most so many times
 _GAIN, _BEYOND = 0.6, 0.05  # of the pressure behind the capture point; how much further than it a foot lands
 # Of steps out of standing: weight is taken off the foot for so long before [s]; a foot lands so far outside of the
 # capture point [m] at 1.8 m; what it costs to come nearer to the other leg's side, against the way of the foot
@@ -74,6 +76,7 @@ class Stride(NamedTuple):
     places: tuple
     hips: tuple  # where the hip is then
     tall: float  # how high the hip joints are over the lower ankle [m]
+    high: float = 0.0  # and in the world
 
 
 class Foot(NamedTuple):
@@ -106,6 +109,7 @@ class State(NamedTuple):
     arms: tuple = (0.0, 0.0)  # how far they are spread, 0..1
     drop: tuple = (0.0, 0.0)  # of the hip [m], because the feet are far apart
     rise: tuple = (0.0, 0.0)  # of the hip, with the ground [m]
+    high: tuple = ()  # its animation's hip and, from the second frame on, its rate
     ahead: float = 0.0  # how far the gait is ahead of its frame [frames]
     clock: float = math.inf  # since the last push [s]
     hurries: float = 0.0  # by how much faster than its own the gait gets after it
@@ -219,12 +223,13 @@ def decided(body: Body, state: State, strides: Callable[[float], Stride], second
     That is looked at once for each push. strides: of the frames to come, the next one first, and beyond."""
     if not state.clock - seconds < DECIDED * body.time <= state.clock:
         return state
-    coming, flat = state, Manner(manner.strength)
+    coming, flat, calm = state, Manner(manner.strength), 0.0
     for i in range(round(FORESEEN * body.time / seconds)):
         coming = step(body, coming, strides(i + coming.ahead), Push(pull=state.load[0]), seconds, flat)
         if coming.fell:
             return state._replace(fell=True)
-        if coming.is_calm(body):
+        calm = calm + seconds if coming.is_calm(body) else 0.0  # between two steps it may be for a moment
+        if calm > DECIDED * body.time:
             break
     return state
 
@@ -245,11 +250,13 @@ def _pushed(body: Body, state: State, stride: Stride, push: Push, seconds: float
     hurries = HURRIED * (FORWARDS if dot(felt, stride.heading) > 0.5 * abs(felt) else 1.0)
     swings = [left for left, stands in zip(stride.seconds, stride.stands, strict=True) if not stands]
     pace = (1.0 + hurries) * max(1.0, max(swings, default=0.0) / (LANDS * body.time))
+    share = min(abs(state.speed + state.coming + felt) * body.time / (FULLY * body.size), 1.0)
+    hurries = 0.0 if _stays(body, stride) else share * (min(pace, QUICKEST_GAIT) - 1.0)
     return state._replace(
         coming=state.coming + way,
         lean=lean,
         clock=0.0 if fresh else state.clock + seconds,
-        hurries=(0.0 if _stays(body, stride) else min(pace, QUICKEST_GAIT) - 1.0) if fresh else state.hurries,
+        hurries=hurries if fresh else max(hurries, state.hurries),
         home=0.0,
         feet=tuple(foot._replace(own=foot.own and CATCH) for foot in state.feet),
     )
@@ -259,8 +266,8 @@ def pace(body: Body, state: State) -> float:
     """How fast the gait runs now: hurried after a push from ahead or aside, a little slow when it has to wait."""
     now = state.clock / body.time
     if state.hurries and now < UNTIL + EASED:
-        rise, fall = (now - LATENCY) / 0.12, (UNTIL + EASED - now) / EASED
-        return 1.0 + state.hurries * clamped(min(rise, fall), 0.0, 1.0)
+        rise, fall = QUICKENS * (now - LATENCY), state.hurries * (UNTIL + EASED - now) / EASED
+        return 1.0 + clamped(min(rise, fall), 0.0, state.hurries)
     return 1.0 - min(0.15, state.ahead) if state.is_calm(body) else 1.0
 
 
@@ -289,7 +296,7 @@ def _swinging(body: Body, state: State, stride: Stride, seconds: float) -> State
         away = capture - state.offset
         wanted = capture + _GAIN * away
         if settles:  # the weight is taken off such a foot in time
-            hip, speed = _sprung((hip, speed), goal, 1.1 / body.time, 1.0, dt)
+            hip, speed = _sprung((hip, speed), goal, 1.0 / body.time, 1.0, dt)
         elif feet:
             hip, speed = swung(body, hip, speed, bearing(body, feet, own + wanted, heading) - borne, dt)
         else:
@@ -410,7 +417,10 @@ def _foot(body: Body, state: State, stride: Stride, k: int, seconds: float, mann
     if left <= 0.0:
         if foot.own and not stride.stands[k]:  # the animation has lifted the foot meanwhile
             return foot._replace(own="")
-        return Foot(offset, height)
+        # No further off than its leg reaches there: the shown foot would come after it.
+        off = _under(body, stride, k) + offset - state.shown_hip(body)
+        most = _spread(body, stride.tall + state.rise[0] - state.drop[0] - height)
+        return Foot(offset - _beyond(off, max(most, abs(_under(body, stride, k)))), height)
     # As high as the way is long, and higher in the middle of it.
     way = abs(goal - start)
     gone = clamped(abs(offset - start) / way, 0.0, 1.0) if way > 0.0 else 0.0
@@ -450,12 +460,24 @@ def _goal(body: Body, state: State, stride: Stride, k: int, start: complex, left
     # No further from the hip than a leg can stand, and not across the other foot.
     usual = stride.places[k] - stride.hips[k] - 1j * side * body.hips * heading
     low = state.drop[0] + state.drop[1] * left + 0.15 * body.gravity * left**2
-    most = math.sqrt(max((STRETCHED * body.leg) ** 2 - (stride.tall - low) ** 2, (0.3 * body.leg) ** 2))
-    most = max(min(most, REACH * body.leg), abs(usual))
-    off = usual + goal - state.shown_hip(body) - 1.2 * state.speed * left
-    if abs(off) > most:
-        goal -= off / abs(off) * (abs(off) - most)
+    most = max(min(_spread(body, stride.tall - low), REACH * body.leg), abs(usual))
+    goal -= _beyond(usual + goal - state.shown_hip(body) - 1.2 * state.speed * left, most)
     return goal + _aside(body, stride, k, stride.places[k] + goal - shown(state, stride, 1 - k))
+
+
+def _under(body: Body, stride: Stride, k: int) -> complex:
+    """Where the animation has a foot from under its hip joint."""
+    return stride.ankles[k] - stride.hip - 1j * (1 - 2 * k) * body.hips * stride.heading
+
+
+def _spread(body: Body, height: float) -> float:
+    """How far from under its hip joint, so high over the ankle, a foot can stand."""
+    return math.sqrt(max((STRETCHED * body.leg) ** 2 - height**2, (0.3 * body.leg) ** 2))
+
+
+def _beyond(way: complex, most: float) -> complex:
+    """What is too much of a way."""
+    return way * max(1.0 - most / max(abs(way), 1e-12), 0.0)
 
 
 def _aside(body: Body, stride: Stride, k: int, between: complex) -> complex:
@@ -479,15 +501,24 @@ def _hip(body: Body, state: State, stride: Stride, seconds: float) -> State:
     """The hip goes as low as the legs need, and with the ground; the gait's phase goes on."""
     need = max(_need(body, state, stride, k) for k in (0, 1))
     rate, most = _sprung(state.drop, need, 1.5 / body.time, 1.0, seconds)[1], body.gravity * seconds
-    rate = state.drop[1] + clamped(rate - state.drop[1], -RISES * most, SINKS * most)
+    change = clamped(rate - state.drop[1], -RISES * most, SINKS * most)
+    rates = ((stride.high - state.high[0]) / seconds,) if state.high else ()
+    if len(state.high) > 1:  # a gait that hurries throws the hip about
+        own = rates[0] - state.high[1]
+        bound = max(JERKED * most, abs(own) / pace(body, state) ** 2)
+        change = clamped(change, min(own - bound, most), max(own + bound, -most))
+    rate = state.drop[1] + change
     drop = state.drop[0] + rate * seconds, rate
     rise = _sprung(state.rise, 0.5 * (state.feet[0].height + state.feet[1].height), 1.5 / body.time, 1.0, seconds)
-    return state._replace(drop=drop, rise=rise, ahead=max(state.ahead + pace(body, state) - 1.0, 0.0))
+    ahead = max(state.ahead + pace(body, state) - 1.0, 0.0)
+    return state._replace(drop=drop, rise=rise, high=(stride.high, *rates), ahead=ahead)
 
 
 def _need(body: Body, state: State, stride: Stride, k: int) -> float:
     """How much lower the hip has to be for a foot to be reached, where it stands or will land [m]."""
     foot, left = state.feet[k], 0.0
+    if foot.swing is not None and not foot.own and state.clock < LATENCY * body.time:
+        return 0.0  # where it will land is not known yet
     ankle, hip, offset = stride.ankles[k], stride.hip, foot.offset
     if foot.swing is not None:
         left = foot.left(body, foot.clock) if foot.own else stride.seconds[k]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
-from .balance import Body, Stride
+from .balance import Body, Stride, dot
 
 # Slower than the first speed, or than the second one and lower than so many ankles' heights, a foot stands; higher
 # than so much of the leg over the lower one it never does.
@@ -54,6 +54,7 @@ class Gait:
             tuple(sample.ankles[k] for k, sample in enumerate(then)),
             tuple(sample.hip for sample in then),
             a.tall + share * (b.tall - a.tall),
+            _mixed(a.tall + min(a.heights), b.tall + min(b.heights), share),
         )
 
     def _contacts(self, frame: int) -> tuple:
@@ -63,10 +64,15 @@ class Gait:
         heights, ways = zip(*map(self._low, range(frame - self._window, frame + self._window + 1)), strict=True)
         low, carried = min(heights), self._treadmill(frame, sum(ways[:-1])) * speed
         before, now, after = map(self.sample, range(frame - 1, frame + 2))
+        rates = [(b - a) / (2.0 * self._seconds) for a, b in zip(before.ankles, after.ankles, strict=True)]
+        if carried:  # the ground of many a walk in its place goes unevenly, always with the foot that stands
+            carried = max(rates, key=lambda rate: dot(rate, carried))
         result = []
         for k in (0, 1):
-            across = (after.ankles[k] - before.ankles[k]) / (2.0 * self._seconds) - carried
-            rate = math.hypot(abs(across), (after.heights[k] - before.heights[k]) / (2.0 * self._seconds)) / speed
+            rate = (
+                math.hypot(abs(rates[k] - carried), (after.heights[k] - before.heights[k]) / (2.0 * self._seconds))
+                / speed
+            )
             up = now.heights[k] - low
             slow = rate < SLOW and up < HIGH * body.leg
             result.append(bool(slow or (rate < LOW_AND_SLOW and up < (LOW - 1.0) * body.ankle)))
@@ -99,7 +105,7 @@ class Gait:
         return total / (2 * self._smooth + 1)
 
 
-def _mixed(a: complex, b: complex, share: float) -> complex:
+def _mixed(a, b, share: float):
     return a + share * (b - a)
 
 

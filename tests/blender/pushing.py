@@ -17,7 +17,7 @@ WALKER = "walker"  # of our own
 WALKS = (WALKER, "walk.fbx", "cesium_man.gltf")  # all others stand
 WAYS, MOMENTS, SIZES = range(0, 360, 30), range(0, 35, 7), (10, 25, 45, 50, 60, 90, 120)
 AHEAD, BACK, ASIDE, STANDING = 60.0, 50.0, 45.0, 25.0  # [N s] of a man of 70 kg and 1.8 m that are to be caught
-FIRST, LAST, LONGER = 30, 110, 30  # frame of the first push; frames; more for a gait that hurries ahead
+FIRST, LAST, LONGER = 30, 110, 50  # frame of the first push; frames; more for a gait that hurries ahead
 
 
 def is_caught(name: str, way: int, size: float) -> bool:

@@ -8,6 +8,7 @@ import pushing
 import rigs
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import simulate
+from active_ragdoll.core.blender.run.records import kept_of
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import effects
 from active_ragdoll.core.motion import balance
@@ -117,10 +118,11 @@ def _furnish(scene, obj, what: str) -> None:
     """What moves a figure that stands without a hit."""
     mover = scene.objects["Floor"]
     if what == "wind":
-        rigs.field(scene, "WIND", (0.0, -3.0, 1.0), strength=40.0).rotation_euler.x = -np.pi / 2.0
+        rigs.field(scene, "WIND", (0.0, -3.0, 1.0), "Wind", strength=40.0).rotation_euler.x = -np.pi / 2.0
     elif what == "case":
         arm = next(p for p in obj.active_ragdoll.parts if obj.pose.bones[p.bone].active_ragdoll.role == "FOREARM")
-        case = rigs.box(scene, "Case", (0.2, 0.2, 0.2), arm.body.matrix_world.translation, mass=6.0)
+        scene.frame_set(1)
+        case = rigs.box(scene, "Case", (0.2, 0.2, 0.2), rigs.matrices([arm.body])[0, :3, 3], mass=6.0)
         rigs.changed(obj.active_ragdoll.attachments.add(), bone=arm.bone, target=case)
     elif what == "cart":
         mover = rigs.box(scene, "Cart", (0.4, 0.4, 0.9), (0.0, -1.2, 1.0), kinematic=True)
@@ -164,6 +166,23 @@ def test_ground_wind_weights_and_others_move_it_at_any_weights(fresh_scene, what
         assert (off / complex(*arm[:2])).real < -0.1
     else:
         assert last.hip.imag > 0.1 and any(foot.offset.imag > 0.1 for foot in last.feet)
+
+
+@pytest.mark.parametrize("what", ("shrunk cart", "flat wind", "idle wind", "held case"))
+def test_what_gives_no_push_moves_nobody(fresh_scene, what):
+    obj = standing(fresh_scene, 30)
+    _furnish(fresh_scene, obj, what.split()[1])
+    added = fresh_scene.objects[what.split()[1].capitalize()]
+    if what == "shrunk cart":  # to nothing, for a frame
+        rigs.key(added, "scale", {19: (1.0,) * 3, 20: (0.0,) * 3, 21: (1.0,) * 3})
+    elif what == "flat wind":
+        added.scale = (0.0,) * 3
+    elif what == "idle wind":
+        added.field.apply_to_location = False
+    _targets, phases, _balances = run(fresh_scene, obj)
+    assert set(phases.values()) == {"ACTIVE"} and not STATE.messages
+    found = {name for values in kept_of(obj).values() for name in values}
+    assert not found & {"SHOVE", *(["PULL"] if what != "held case" else [])}
 
 
 def test_bad_input_is_named_and_changes_nothing(fresh_scene):

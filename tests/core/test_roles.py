@@ -57,23 +57,12 @@ def test_names_that_say_nothing_leave_the_main_roles_as_they_are(convention):
     assert np.all(anatomy.certainty < 1.0)
 
 
-@pytest.mark.parametrize(
-    "name, meaning, side",
-    [
-        ("lhand", "HAND", LEFT),
-        ("RIGHT_ARM", "arm", RIGHT),
-        ("DEF-upper_arm.L.001", "UPPER_ARM", LEFT),
-        ("ORG-upper_arm.L", "HELPER", None),
-        ("Bip01LFinger0Nub", "HELPER", LEFT),
-        ("b_RightLeg01_019", "leg", RIGHT),
-        ("r_toe.L", "TOE", LEFT),
-        ("左ﾋｼﾞ", "FOREARM", LEFT),
-        ("右足ＩＫ", "HELPER", RIGHT),
-        ("Bone.001", None, None),
-        ("lip", "HELPER", None),
-        ("", None, None),
-    ],
-)
+@pytest.mark.parametrize("name, meaning, side", (
+    ("lhand", "HAND", LEFT), ("RIGHT_ARM", "arm", RIGHT), ("DEF-upper_arm.L.001", "UPPER_ARM", LEFT),
+    ("ORG-upper_arm.L", "HELPER", None), ("Bip01LFinger0Nub", "HELPER", LEFT), ("b_RightLeg01_019", "leg", RIGHT),
+    ("r_toe.L", "TOE", LEFT), ("左ﾋｼﾞ", "FOREARM", LEFT), ("右足ＩＫ", "HELPER", RIGHT), ("Bone.001", None, None),
+    ("lip", "HELPER", None), ("", None, None),
+))  # fmt: skip
 def test_words_in_a_name(name, meaning, side):
     found = read_name(name)
     assert (found.meaning, found.side) == (meaning, side)

@@ -143,7 +143,7 @@ def acting_fields(run) -> list:
     weights = scene.rigidbody_world.effector_weights
     found = filter(None, map(scene.objects.get, run.in_fields if weights.all else ()))
     found = (own for own in found if weights.collection is None or own.name in weights.collection.all_objects)
-    return [own.evaluated_get(run.graph) for own in found]
+    return [own for own in (own.evaluated_get(run.graph) for own in found) if own.field.apply_to_location]
 
 
 def is_wind(field) -> bool:
@@ -157,7 +157,7 @@ def wind(run, rows) -> np.ndarray:
     for own in (own for own in acting_fields(run) if is_wind(own.field)):
         field, place = own.field, np.array(own.matrix_world)
         ways = run.body[rows, :3, 3] - place[:3, 3]
-        far, along = np.linalg.norm(ways, axis=1), place[:3, 2] / np.linalg.norm(place[:3, 2])
+        far, along = np.linalg.norm(ways, axis=1), place[:3, 2] / max(np.linalg.norm(place[:3, 2]), 1e-12)
         near = field.distance_min if field.use_min_distance else 0.0
         share = np.maximum(1.0 + far - near, 1.0) ** -field.falloff_power
         share[far > (field.distance_max if field.use_max_distance else np.inf)] = 0.0

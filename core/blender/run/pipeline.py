@@ -19,15 +19,7 @@ from . import attachments, hits, pushes, recovery, shot_run, tone, write
 from .kinematic import KinematicBlend, LimitRescue
 
 # In the order in which they act; where one leads bodies, a later one has the last word.
-EFFECTS = (
-    hits.Hits,
-    attachments.Attachments,
-    LimitRescue,
-    KinematicBlend,
-    pushes.Pushes,
-    recovery.Recoveries,
-    tone.Tone,
-)
+EFFECTS = hits.Hits, attachments.Attachments, LimitRescue, KinematicBlend, pushes.Pushes, recovery.Recoveries, tone.Tone
 
 
 def start(scene) -> shot_run.Run:

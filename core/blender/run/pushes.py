@@ -24,9 +24,10 @@ class Mover:
     place: np.ndarray  # its matrix now [4, 4]
     turn: np.ndarray  # what moves it from one frame to the next, in the world [4, 4]
     mass: float  # [kg]; inf for what nothing holds up
+    solid: object = None
 
-    def blow(self, run, character, radii: np.ndarray, seconds: float) -> np.ndarray:
-        """Velocity [3] that it will give the whole of a character, of bodies of such radii [m], in the coming step.
+    def blow(self, run, character, seconds: float) -> np.ndarray:
+        """Velocity [3] that it will give the whole of a character in the coming step.
 
         That of an inelastic blow on those bodies that it meets, if both go on as they do. Afterwards would be too
         late: bodies that are driven into it by their animation are thrown out of it.
@@ -38,7 +39,7 @@ class Mover:
             place = self.place + share * (self.turn @ self.place - self.place)
             seen = (middles + share * shift - place[:3, 3]) @ np.linalg.inv(place[:3, :3]).T
             gap = np.maximum(np.abs(seen - self.box[0]) - self.box[1], 0.0) * sizes
-            met |= np.linalg.norm(gap, axis=1) < radii
+            met |= np.linalg.norm(gap, axis=1) < character.radii
         struck = run.masses[rows][met]
         if not met.any():
             return np.zeros(3)
@@ -50,11 +51,6 @@ def _box_of(obj) -> np.ndarray:
     """Middle and half the size of an object's bounding box [2, 3]."""
     corners = np.array(obj.bound_box)
     return np.stack([corners.mean(axis=0), np.ptp(corners, axis=0) / 2.0])
-
-
-def radii_of(character) -> np.ndarray:
-    """Half of the middle extent of each of its bodies [m]."""
-    return np.array([sorted(body.dimensions)[1] / 2.0 for body in character.bodies.objects])
 
 
 class Pushes(shot_run.Effect):
@@ -82,9 +78,9 @@ class Pushes(shot_run.Effect):
             box = _box_of(own)
             middle = np.append(box[0], 1.0)
             ways = np.linalg.norm(np.diff([place @ middle for place in places], axis=0), axis=1)
-            if len(places) == 3 and 0.0 < ways[1] < JUMPED * ways[0] and np.linalg.det(places[1]) != 0.0:
+            if len(places) == 3 and 0.0 < ways[1] < JUMPED * ways[0] and np.linalg.det(places[1:]).all():
                 turn = places[2] @ np.linalg.inv(places[1])
-                self.movers.append(Mover(box, places[2], turn, math.inf if body.kinematic else body.mass))
+                self.movers.append(Mover(box, places[2], turn, math.inf if body.kinematic else body.mass, solid))
 
     def on(self, run, character, scene) -> dict:
         """What pushes one that stands, world: velocity [2] of what runs into it [m/s], acceleration [2] by winds and
@@ -93,11 +89,10 @@ class Pushes(shot_run.Effect):
         middle = run.masses[rows] @ run.body[rows, :3, 3] / character.mass
         found = ground.highest(scene, self.solids, complex(*middle[:2]), middle[2], character.height)
         places = self.solids[found[1]] if found else []
-        high = middle[2] - found[0] if found else 0.5 * character.height
-        pull = collision.wind(run, rows) / character.mass
-        pull = pull + world.pull(scene) / high * self._weights(run, character, middle)
-        radii = radii_of(character)
-        blows = [mover.blow(run, character, radii, seconds) for mover in self._around(run, character, places)]
+        high = max(middle[2] - found[0] if found else 0.0, 0.5 * character.height)  # not over what it stands astride of
+        leans = self._weights(run, character, middle) / high
+        pull = collision.wind(run, rows) / character.mass + world.pull(scene) * leans
+        blows = [mover.blow(run, character, seconds) for mover in self._around(run, character, places)]
         found = {"SHOVE": max(blows, key=np.linalg.norm, default=np.zeros(3))[:2], "PULL": pull[:2]}
         if len(places) > 1 and np.linalg.det(places[-1]) != 0.0:
             under = np.linalg.solve(places[-1], np.append(middle, 1.0))
@@ -107,9 +102,11 @@ class Pushes(shot_run.Effect):
         return {name: values.tolist() for name, values in found.items() if values.any()}
 
     def _around(self, run, character, under: list) -> list:
-        """What may run into a character: other characters, and the solids that move, but for what it stands on."""
-        found = [mover for mover in self.movers if not any(mover.place is place for place in under)]
-        held = {own.other for own in run.effect("attachments").all if own.character is character}
+        """What may run into a character: others, and the solids that move, but for what it stands on or is held by."""
+        mine, ties = set(character.bodies.objects), run.effect("attachments").all
+        pairs = [{own.body, own.other, own.target} for own in ties if own.live is not None]
+        held = {other for pair in pairs if pair & mine for other in pair - mine}
+        found = [mover for mover in self.movers if mover.solid not in held and not any(mover.place is p for p in under)]
         for other in (other for other in run.characters if other is not character):
             ways = run.body[other.rows, None, :3, 3] - run.body[character.rows, :3, 3]
             near = np.linalg.norm(ways, axis=2).min(axis=1) < 0.3 * max(character.height, other.height)
@@ -132,8 +129,6 @@ class Pushes(shot_run.Effect):
 
 def _tell_unfelt(run) -> None:
     names = [own.name for own in collision.acting_fields(run) if not collision.is_wind(own.field)]
-    for character in (each for each in run.characters if names and each.obj.active_ragdoll.balance.enabled):
-        text = (
-            f"'{character.name}' does not balance against force field '{names[0]}', which pushes its bodies alone: only"
-        )
-        STATE.warn(character.name, f"{text} against winds that are even, without noise and flow")
+    for who in (each.name for each in run.characters if names and each.obj.active_ragdoll.balance.enabled):
+        text = f"'{who}' does not balance against force field '{names[0]}', which pushes its bodies alone: only"
+        STATE.warn(who, f"{text} against winds that are even, without noise and flow")

@@ -27,7 +27,7 @@ from ..runtime import STATE
 from ..settings import effects as effect_settings
 from ..stack.entries import balance
 from ..stack.entries import recovery as recovery_entry
-from . import get_up, pushes, records, shot_run
+from . import get_up, records, shot_run
 
 CARRIED = 0.9  # weight of one who gets up by a plan: it begins as he lies, and gives way where the floor does
 DRAGGED = 0.6  # before that, while limbs are drawn in, which get caught on each other and come loose
@@ -108,11 +108,6 @@ class Recovery:
             points.append(np.insert(pose_space.moved(np.array(part.body.bound_box), part.offset), 0, bone, axis=1))
         return Landmarks(pelvis, trunk, np.concatenate(points), character.height, anatomy.kind == QUADRUPED)
 
-    @cached_property
-    def radii(self) -> np.ndarray:
-        """Of its bodies, see `pushes.radii_of`."""
-        return pushes.radii_of(self.character)
-
     def read(self, group, events: bool = False, scene=None) -> None:
         """Read the settings from a property group, and with `events` also the forced states from the character's own.
         Raises RagdollError: a value makes no sense; then nothing has changed."""
@@ -147,7 +142,7 @@ class Recovery:
             self._finish_action(frame, scene)
             return
         movers = run.effect("pushes").movers if self.state.weight > 0.0 else ()
-        blows = [float(np.linalg.norm(mover.blow(run, self.character, self.radii, seconds))) for mover in movers]
+        blows = [float(np.linalg.norm(mover.blow(run, self.character, seconds))) for mover in movers]
         motion = replace(self._motion(run, scene, speeds, impulse), blow=max(blows, default=0.0))
         fps = 1.0 / seconds
         before, times = self.state, (max(frame - 1, run.first) / fps, frame / fps, fps)

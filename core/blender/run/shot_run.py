@@ -120,6 +120,11 @@ class Character:
         self.blends: dict | None = {} if keyed and at_frame.is_keyed(obj, "physics_blend") else None
 
     @cached_property
+    def radii(self) -> np.ndarray:
+        """Half of the middle extent of each of its bodies [m]."""
+        return np.array([sorted(body.dimensions)[1] / 2.0 for body in self.bodies.objects])
+
+    @cached_property
     def strengths(self) -> tuple:
         """Largest torques [m] and forces [m] of a human's joints, scaled to the character."""
         known = [bone.active_ragdoll.role for bone in self.obj.pose.bones]  # as of the build: to recognise takes long
