@@ -31,7 +31,7 @@ LOST = 0.95  # of the leg: with the capture point so far from the feet no step c
 DECIDED, FORESEEN = 0.3, 2.5  # [s] after a push when it is known whether steps will catch it; so far ahead
 SINKS, RISES = 0.42, 0.25  # of gravity: how fast the hip begins to go down, and to stop, for feet that are far apart
 JERKED = 0.55  # of gravity: faster than that a hip goes up or down only if its animation does without any hurry
-YIELDS = 0.3  # of a radian of the pendulum: how long a push takes from where it acts to the hip
+YIELDS = 0.28  # of a radian of the pendulum: how long a push takes from where it acts to the hip
 LATENCY, STEP, GATHER = 0.10, 0.32, 0.5  # [s] until a push is answered; of steps out of standing: to catch it, after it
 # By how much a gait is hurried; its share after a push from behind; until when, and until it is not any more [s]
 HURRIED, FORWARDS, UNTIL, EASED = 0.5, 0.5, 1.5, 0.33

@@ -79,7 +79,7 @@ def test_after_a_get_up_it_turns_and_walks_back_with_feet_that_stand():
     pushing.prepare(scene, obj, rig.first, last)
     recovery, obj.active_ragdoll.balance.return_to_path = obj.active_ragdoll.recovery, "WALK_BACK"
     recovery.rest_time, recovery.get_up = 0.5, "AUTOMATIC"
-    push(scene, obj, 2.0, (-0.7, -0.7, 0.0))  # no step catches it
+    push(scene, obj, 2.4, (-1.0, 0.0, 0.0))  # no step catches it
     targets, phases, balances = run(scene, obj)
     step = pushing.balance_of(obj, rig.first)[0]
     feet = [obj.data.bones.find(step.rig.name(leg.bones[-1])) for leg in step.figure.legs]
@@ -101,7 +101,7 @@ def test_feet_are_planted_on_the_ground_that_is_there(fresh_scene):
     obj = standing(fresh_scene, 70)
     rigs.box(fresh_scene, "Step", (4.0, 2.0, 0.2), (0.0, -1.3, 0.0), passive=True)
     top = fresh_scene.objects["Floor"].location.z + 0.5
-    push(fresh_scene, obj, 0.62, (0.0, -1.0, 0.0))
+    push(fresh_scene, obj, 0.65, (0.0, -1.0, 0.0))
     targets, _phases, balances = run(fresh_scene, obj)
     feet = [obj.data.bones.find(f"foot.{side}") for side in "LR"]
     assert min(state.offset.imag for state in balances.values() if state) < -0.3

@@ -153,6 +153,8 @@ def is_wind(field) -> bool:
 
 def wind(run, rows) -> np.ndarray:
     """Force [3] [N] of the scene's winds on bodies: Blender takes the strength by the frame rate, on each alike."""
+    if not run.in_fields:
+        return np.zeros(3)
     scene, force = run.graph.scene, np.zeros(3)
     for own in (own for own in acting_fields(run) if is_wind(own.field)):
         field, place = own.field, np.array(own.matrix_world)

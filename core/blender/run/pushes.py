@@ -87,7 +87,9 @@ class Pushes(shot_run.Effect):
         weights [m/s^2], and how the ground under it went in the last one or two frames [1 or 2, 3] [m], in a row."""
         seconds, rows = world.seconds_per_frame(scene), character.rows
         middle = run.masses[rows] @ run.body[rows, :3, 3] / character.mass
-        found = ground.highest(scene, self.solids, complex(*middle[:2]), middle[2], character.height)
+        moves = any(self.solids.values())  # else nobody has to know what it stands on
+        at = complex(*middle[:2]), middle[2], character.height
+        found = ground.highest(scene, self.solids, *at) if moves else None
         places = self.solids[found[1]] if found else []
         high = max(middle[2] - found[0] if found else 0.0, 0.5 * character.height)  # not over what it stands astride of
         leans = self._weights(run, character, middle) / high
@@ -103,8 +105,8 @@ class Pushes(shot_run.Effect):
 
     def _around(self, run, character, under: list) -> list:
         """What may run into a character: others, and the solids that move, but for what it stands on or is held by."""
-        mine, ties = set(character.bodies.objects), run.effect("attachments").all
-        pairs = [{own.body, own.other, own.target} for own in ties if own.live is not None]
+        pairs = [{own.body, own.other, own.target} for own in run.effect("attachments").all if own.live is not None]
+        mine = set(character.bodies.objects) if pairs else set()
         held = {other for pair in pairs if pair & mine for other in pair - mine}
         found = [mover for mover in self.movers if mover.solid not in held and not any(mover.place is p for p in under)]
         for other in (other for other in run.characters if other is not character):
