@@ -79,7 +79,7 @@ def test_after_a_get_up_it_turns_and_walks_back_with_feet_that_stand():
     pushing.prepare(scene, obj, rig.first, last)
     recovery, obj.active_ragdoll.balance.return_to_path = obj.active_ragdoll.recovery, "WALK_BACK"
     recovery.rest_time, recovery.get_up = 0.5, "AUTOMATIC"
-    push(scene, obj, 2.4, (-1.0, 0.0, 0.0))  # no step catches it
+    push(scene, obj, 2.4, (1.0, 0.0, 0.0))  # no step catches it
     targets, phases, balances = run(scene, obj)
     step = pushing.balance_of(obj, rig.first)[0]
     feet = [obj.data.bones.find(step.rig.name(leg.bones[-1])) for leg in step.figure.legs]

@@ -136,6 +136,11 @@ def test_no_hip_is_jerked_no_walking_foot_lands_out_of_reach_nobody_falls_late(s
             assert state.feet[k].swing or off.real < 0.0 or far < max(MAN.leg, own) + 0.002
 
 
+def test_a_small_push_hurries_a_gait_less():
+    small, large = (max(s.hurries for s in pushed(MAN, walk().stride, size / 70.0 * 1j)) for size in (10.0, 45.0))
+    assert 0.0 < small < 0.5 * large
+
+
 @pytest.mark.parametrize(("first", "turn", "shift"), ((6, -2.0, 1j), (12, 2.0, 0j), (21, 0.0, 1j)))
 def test_who_walks_back_after_a_get_up_keeps_his_hip_over_his_feet(first, turn, shift):
     strides = walk().stride

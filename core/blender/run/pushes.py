@@ -24,7 +24,7 @@ class Mover:
     place: np.ndarray  # its matrix now [4, 4]
     turn: np.ndarray  # what moves it from one frame to the next, in the world [4, 4]
     mass: float  # [kg]; inf for what nothing holds up
-    solid: object = None
+    solid: object = None  # its object; that of a character is not asked for
 
     def blow(self, run, character, seconds: float) -> np.ndarray:
         """Velocity [3] that it will give the whole of a character in the coming step.
