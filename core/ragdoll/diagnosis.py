@@ -280,7 +280,7 @@ def _tiny(s):
 
 def _size(s):
     if s.height < SMALLEST:
-        why, other = "Bullet's tolerances are too coarse for it", "raise the substeps"
+        why, other = "Bullet's tolerances are too coarse for it", "lower gravity and raise the substeps"
     elif s.height > LARGEST:
         why = "it falls as slowly as giants do, and overshoots when it moves fast"
         other = "raise gravity and lower its mass"

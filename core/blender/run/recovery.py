@@ -281,7 +281,7 @@ class Recovery:
         if own and (first := self._lets_first(run)):
             raise NoRoom(f"'{first}' lies on it or gets up there")
         if own and self._failed >= TRIES and self._down < RESTLESS:
-            raise NoRoom(f"it fell {TRIES} times while it got up: clear its way, or raise the world's substeps")
+            raise NoRoom(f"it fell {TRIES} times while it got up: clear its way; enlarge what is tiny or lower gravity")
         self.tried = True
         names = [action.name if action else "" for action in (group.get_up_face_up, group.get_up_face_down)]
         planned = get_up.is_planned(group) and self.state.phase == states.RECOVERING
