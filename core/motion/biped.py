@@ -131,9 +131,8 @@ class Biped:
         self.bind = q.multiply(q.conjugate(self.own), self._rotations[self.rows])
         self._offsets = self.joints - self.joints[self.above]
         path = partial(path_to_root, [-1, *self.above[1:].tolist()])
-        first, middles = ({row for bone in self.limbs[:, i] for row in path(bone)} for i in range(2))
-        self._stem, again = sorted(first - {0}), {*self.limbs[:, 0].tolist()}
-        self._middles, self._others = (sorted(own - first | again) for own in (middles, {*range(len(self.rows))}))
+        self._stem = sorted({row for first in self.limbs[:, 0] for row in path(first)} - {0})
+        self._others = sorted({*range(1, len(self.rows))} - {*self._stem} | {*self.limbs[:, 0].tolist()})
         self._measure()
 
     def _find(self, anatomy, axes) -> None:
@@ -276,10 +275,6 @@ class Biped:
         """Places of hips and shoulders [.., 4, 3], which hang on the trunk alone."""
         return self._walked(posture)[1][..., self.limbs[:, 0], :]
 
-    def knees(self, posture: Posture) -> np.ndarray:
-        """Places of knees and elbows [.., 4, 3]."""
-        return self._walked(posture, self._middles)[1][..., self.limbs[:, 1], :]
-
     def lasts(self, posture: Posture) -> np.ndarray:
         """Places of ankles and wrists [.., 4, 3], which ends hang on."""
         return posture.ends - q.rotate(posture.turns, self.tips)
@@ -289,20 +284,16 @@ class Biped:
         given = self._given(posture, range(4) if rows else ARMS)
         found, places = (np.empty((*posture.hip.shape[:-1], len(self.rows), size)) for size in (4, 3))
         found[..., 0, :], places[..., 0, :] = given[0], posture.hip - q.rotate(given[0], self.hip0 - self.joints[0])
-        self._walk(given, found, places, self._stem)
-        if rows:
-            given |= self._bent(posture, places[..., self.limbs[:, 0], :])
-            self._walk(given, found, places, rows)
+        for own in filter(len, (self._stem, rows)):
+            if own is rows:
+                given |= self._bent(posture, places[..., self.limbs[:, 0], :])
+            above = self.above[own]
+            for row, over in zip(own, above, strict=True):
+                found[..., row, :] = given[row] if row in given else found[..., over, :]
+            ways = q.rotate(found[..., above, :], self._offsets[own])
+            for i, (row, over) in enumerate(zip(own, above, strict=True)):
+                places[..., row, :] = places[..., over, :] + ways[..., i, :]
         return found, places
-
-    def _walk(self, given: dict, found, places, rows: list) -> None:
-        """Fill in deltas and places of rows: by what is given, else as what they hang on."""
-        above = self.above[rows]
-        for row, over in zip(rows, above, strict=True):
-            found[..., row, :] = given[row] if row in given else found[..., over, :]
-        ways = q.rotate(found[..., above, :], self._offsets[rows])
-        for i, (row, over) in enumerate(zip(rows, above, strict=True)):
-            places[..., row, :] = places[..., over, :] + ways[..., i, :]
 
     def _given(self, posture: Posture, limbs) -> dict:
         """Deltas of the bones of trunk and some limbs that a posture states, by their index."""

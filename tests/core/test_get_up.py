@@ -106,11 +106,11 @@ def test_a_knight_keeps_his_stiff_feet_off_the_floor_and_his_arms_out_of_a_fat_t
     corners = half * (np.array(list(itertools.product((-1, 1), repeat=3))) - (0.0, 0.0, 0.7))
     rows = np.array([0, *shanks, *[own.chest] * 8])
     surface = Surface(rows, np.concatenate([[0 * toe, toe, toe], corners]), np.full(11, 0.01))
-    made = planned(own, how, surface=surface, held=(2, 3))
-    deltas, places = motion(own, made)
-    before = np.arange(len(places)) / FPS < made.times[-2]  # until it steps into the animation's stance
-    assert surface.depths(own, deltas, places, FLAT)[before].max() < 0.01 * own.height
+    deltas, places = motion(own, made := planned(own, how, surface=surface, held=(2, 3)))
+    depths = surface.depths(own, deltas, places, FLAT)  # until it steps into the animation's stance
+    assert depths[np.arange(len(places)) / FPS < made.times[-2]].max() < 0.01 * own.height
     keys = np.rint(made.times[1:-1] * FPS).astype(int)
+    assert (-depths[keys, 1:3])[made.planted[1:, :2]].max() < 0.125 * own.height  # and no foot stands on air
     wrists = places[keys][:, own.limbs[2:, 2]] - places[keys][:, own.chest, None]
     seen = quaternion.rotate(quaternion.conjugate(deltas[keys][:, own.chest, None]), wrists) / half
     assert (np.linalg.norm(seen[..., :2], axis=-1) > 0.9)[np.abs(seen[..., 2] + 0.7) < 0.9].all()

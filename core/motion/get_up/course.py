@@ -91,7 +91,7 @@ class Course:
         at_keys[1:] |= self.planted
         at_keys[:-1] |= self.planted
         at_keys[0] = False
-        postures = self._drawn(postures, at_keys)
+        postures, self._nearest = self._drawn(postures, at_keys), 0.0 if ranges is None else ranges.nearest(own)
         if not own.four:
             self._keep_out(surface, postures, ~at_keys[1:-1, 2:, None])
         if ranges is not None:
@@ -184,6 +184,11 @@ class Course:
         ends, poles, turns = (np.where(loose[..., None], *pair) for pair in both)
         ends = self._clear_toes(ends + lift[:, 1:, None] * Z, turns, moves[:, :2], reach)
         posture = replace(posture, ends=ends, poles=poles, turns=turns)
+        # A foot that swings by its hip keeps as far off as its knee bends.
+        way = own.lasts(posture) - own.firsts(posture)
+        near = np.linalg.norm(way, axis=-1, keepdims=True)
+        over = mean_around(np.maximum(self._nearest - near, 0.0) * ~(planted | loose)[..., None], reach)
+        posture = replace(posture, ends=ends + way / np.maximum(near, 1e-9) * over)
         if not own.four:
             posture = self._clear_knees(posture, begun[:, None] * (loose | [True, True, False, False]))
         return own.solve(posture)
@@ -220,7 +225,7 @@ class Course:
 
         Not those that point inwards: turned, they would flip. There the trunk is raised."""
         own, floor = self.own, self.floor
-        first, knees = own.firsts(posture), own.knees(posture)
+        first, knees = own.firsts(posture), own.solve(posture)[1][:, own.limbs[:, 1]]
         forward = unit(own.lasts(posture) - first)
         middle = first + forward * dot(knees - first, forward)
         bend, up = knees - middle, Z - forward * forward[..., 2:]

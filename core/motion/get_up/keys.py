@@ -93,15 +93,9 @@ class Surface:
     def depths(self, own: Biped, deltas, places, floor: Floor) -> np.ndarray:
         """How deep [.., 7] [m] trunk, limbs and a biped's knees are in the floor in poses [.., m, 4], [.., m, 3].
 
-        0 above it. A limb is what moves with its end: hands and feet, which may have no bodies of their own, too."""
-        return self.below(own, self.points(deltas, places), floor)
-
-    def points(self, deltas, places) -> np.ndarray:
-        """Where its points [.., p, 3] are in poses [.., m, 4], [.., m, 3]."""
-        return places[..., self.rows, :] + q.rotate(deltas[..., self.rows, :], self.offsets)
-
-    def below(self, own: Biped, points, floor: Floor) -> np.ndarray:
-        """`depths` of its points there [.., p, 3]."""
+        Less than 0 above it, minus infinity without points. A limb is what moves with its end: hands and feet, which
+        may have no bodies of their own, too."""
+        points = places[..., self.rows, :] + q.rotate(deltas[..., self.rows, :], self.offsets)
         found = self.radii + floor.plane(points) + floor.over(points) - points[..., 2]
         of = np.zeros(len(self.rows), dtype=int)
         for i, (_upper, lower, end, toe) in enumerate(own.limbs.tolist()):
@@ -109,7 +103,7 @@ class Surface:
             of[on & (i in LEGS and not own.four)] = i + 5
             of[(on & far) | (self.rows == end) | ((self.rows == toe) & (i in LEGS))] = i + 1
         parts = [found[..., of == i] for i in range(7)]
-        return np.stack([np.max(part, axis=-1, initial=0.0) for part in parts], axis=-1)
+        return np.stack([np.max(part, axis=-1, initial=-np.inf) for part in parts], axis=-1)
 
     def ways_out(self, own: Biped, deltas, places, points) -> np.ndarray:
         """What brings forearms' points [f, p, 3] out of columns of trunk, head and legs in poses [f, m, ..]."""
@@ -170,6 +164,14 @@ class Ranges:
                 axis = q.rotate(frame, np.eye(3)[limits.hinge_axis(low, high)])
                 found[limb] = axis * np.sign(axis @ found[limb, 1])
         return found
+
+    def nearest(self, own: Biped) -> np.ndarray:
+        """How near [4, 1] ankles and wrists come to hips and shoulders by how far knees and elbows bend."""
+        a, b, bends = own.upper, own.lower, np.full(4, np.pi)
+        for row, (_joint, low, high) in zip(self.rows, self.bounds, strict=True):
+            bends[own.limbs[:, 1] == row] = np.abs([low, high]).max()
+        bends += np.arccos(dot(own.ways[:, 0], own.ways[:, 1])[:, 0].clip(-1.0, 1.0))  # of the bind pose
+        return np.sqrt(a * a + b * b + 2.0 * a * b * np.cos(np.minimum(bends, np.pi)))[:, None]
 
     def eased(self, own: Biped, postures: Posture) -> Posture:
         """Postures [f] with knees turned about the lines between limbs' ends, and paws about the axis across.
@@ -272,6 +274,7 @@ class Author:
     def __init__(self, own: Biped, room: Clearances) -> None:
         self.own, self.room = own, room
         self.unit = own.height / HEIGHT
+        self.fat = np.clip(10.0 * room.front / own.height - 1.0, 0.0, 1.0)  # whose thighs have less room
 
     def key(self, name, seconds, hip, trunk, legs, arms) -> Key:
         """A key of a hip's place, pitches or deltas of the trunk, and (end, pole, delta) of the limbs, left first."""
@@ -313,7 +316,7 @@ class Author:
 
     def supine(self, sitting: bool) -> list:
         """From lying on the back, or sitting, to half kneeling."""
-        own, room, fat = self.own, self.room, np.clip(10.0 * self.room.front / self.own.height - 1.0, 0.0, 1.0)
+        own, room, fat = self.own, self.room, self.fat
         trunk, arm, leg, wide = own.trunk, own.arm, own.leg, own.shoulder
         foot = 0.6 * leg  # nearer, hips fold to where their joints end
         legs = self.pair((foot, room.apart * 1.2, room.sole), (0, 0.2, 1), lambda s: turned(6 * s))
@@ -329,7 +332,7 @@ class Author:
         hands = (foot + 0.2 * arm, wide + 0.35 * arm, 0.6 * leg)
         arms = self.pair(hands, (-0.6, 1, -0.3), lambda s: self.hanging(s, 0, -60))
         # The hand that bore goes ahead low, beside the foot: on its way to the other one's height it would swing out.
-        low = (foot - 0.05 * arm, -wide - 0.22 * arm, 0.36 * leg)
+        low = (foot - 0.05 * arm, -wide - 0.3 * arm, 0.36 * leg)
         arms[1] = (low, (-1, -0.5, 0.2), self.hanging(-1, 0, -25))
         legs = [(end, (1, 0.3 * s, 0.4), delta) for (end, _pole, delta), s in zip(legs, (1, -1), strict=True)]
         hip = (foot - (0.3 - 0.25 * fat) * leg, 0, (0.6 + 0.3 * fat) * leg)
@@ -384,13 +387,14 @@ class Author:
     def kneel(self, hip, foot, rear) -> list:
         """Half kneeling on the right leg where it is, and rising from there, with the left foot at `foot`."""
         own, room = self.own, self.room
-        thigh, shank, arm = own.upper[0], own.lower[0], own.arm
-        z, knee, aside = thigh * 0.98 + room.knee, room.sole + shank * 0.98, (own.hips + room.apart) / 2.0
+        thigh, shank, arm, fat = own.upper[0], own.lower[0], own.arm, self.fat
+        knee, aside = room.sole + shank * 0.98, (own.hips + room.apart) / 2.0
+        z = thigh * 0.98 + room.knee + 0.4 * fat * own.leg  # thick, a shank on the floor has no room below its thigh
         front = ((foot, room.apart * 1.2, room.sole), (1, 0.15, 0.3), turned(6))
         on_knee = (foot - 0.05 * shank - 0.1 * arm, aside + 0.02 * self.unit, knee + room.knee + 0.12 * arm)
         beside = (hip + 0.35 * arm, -own.shoulder - 0.12 * arm, z + 0.05 * own.trunk)
         arms = [(on_knee, (-0.5, 1, 0.2), self.palm(1, -10)), (beside, (-1, -0.6, 0), self.hanging(-1, 0, -45))]
-        keys = [self.key("half kneel", 0.75, (hip, 0, z), (11, 29, 9), [front, rear], arms)]
+        keys = [self.key("half kneel", 0.75, (hip, 0, z), (11 - 16 * fat, 29 - 29 * fat, 9), [front, rear], arms)]
         end = (0.55 * rear[0][0] + 0.45 * foot, -room.apart * 1.1, room.tuck + 0.03 * own.leg)
         swing = (end, (1, -0.1, 0.1), turned(0, 45))
         hip = (foot - 0.38 * thigh, 0.25 * own.hips, 0.66 * own.leg + room.sole)
@@ -398,7 +402,7 @@ class Author:
         on_knee = (foot + 0.02 * self.unit - 0.02 * arm, 1.05 * aside, knee - 0.03 * shank + room.knee + 0.34 * arm)
         beside = (hip[0] + 0.3 * arm, -own.shoulder - 0.15 * arm, hip[2] + 0.02 * own.trunk)
         arms = [(on_knee, (-0.5, 1, 0.1), self.palm(1)), (beside, (-1, -0.4, 0), self.hanging(-1, 0, -30))]
-        keys.append(self.key("rise", 0.55, hip, (28, 46, 22), [front, swing], arms))
+        keys.append(self.key("rise", 0.55, hip, (28 - 14 * fat, 46 - 32 * fat, 22), [front, swing], arms))
         return keys
 
     def stand(self, risen: Posture, stance: Posture) -> Key:

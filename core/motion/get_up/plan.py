@@ -36,7 +36,7 @@ TALL = 0.8  # of the height is the least room to stand up in
 _LOW, _SEATED = 0.15, 0.32  # of the height: an end below it stands on something; hips below it are over the knees
 _DOWN, _UP = 0.2, 0.25  # of the height: that far a limb is planted lower or higher than the ground at the hips
 _RAISED = 0.25  # of the height: by what trunk, feet and hands are kept off the floor
-_FOLDED = 0.45  # of the leg: nearer to its hip no foot is raised
+_FOLDED = 0.8, 0.45  # of the leg of a biped, of a quadruped: nearer to its hip no foot is raised
 _LEAST = 0.1  # [s] between two keys that are moved by hand
 SHORTEST = 3.0  # [s] from lying to standing
 HOLD, RESTS = 0.35, ("half kneel", "sit", "front")  # [s] for which one who is hurt rests, and where
@@ -174,22 +174,23 @@ def _raised(own: Biped, surface: Surface, found: Course, floor: Floor, seconds, 
     """How far trunk and limbs [f, 5] are raised off the floor at some times [f], without edges in `reach` frames.
 
     By a share [f, 1] it is what they just need, and in the end they are where the animation has them."""
-    lift, least, uneven = np.zeros((len(seconds), 5)), None, floor.relief is not None
+    lift, least, need, uneven = np.zeros((len(seconds), 5)), None, 0.0, floor.relief is not None
     stiff = not np.isin(own.limbs[:2, 2:], surface.rows).any()
     for _ in range(5 if stiff else 1 + own.four):  # raised, feet stiff with their shanks come to point down more
         deltas, places = found.at(seconds, lift)
-        deep = surface.depths(own, deltas, places, floor)
-        deep, knees = np.split(np.where(np.isinf(deep), 0.0, deep), [5], axis=1)  # nobody is raised over a wall
-        deep[:, 0], deep[:, 1:3] = np.maximum(deep[:, 0], knees.max(axis=1)), np.maximum(deep[:, 1:3], uneven * knees)
-        deep = lift + deep
+        deep, knees = np.split(surface.depths(own, deltas, places, floor), [5], axis=1)
+        deep[:, 0] = np.maximum(deep[:, 0], knees.max(axis=1))
+        deep[:, 1:3] = np.maximum(deep[:, 1:3], knees if uneven else -np.inf)
+        # What they just need, whatever they are raised by for others' sake; nobody is raised over a wall.
+        need = deep = np.clip(np.where(np.isinf(deep), 0.0, lift + deep), need, _RAISED * own.height)
         ways = places[:, own.limbs[:, 2]] - places[:, own.limbs[:, 0]] - (lift[:, 1:] - lift[:, :1])[..., None] * Z
-        spare = np.linalg.norm(ways[:, :2], axis=-1) - _FOLDED * own.leg
+        spare, lift = np.linalg.norm(ways[:, :2], axis=-1) - _FOLDED[own.four] * own.leg, reached_over(deep, reach)
         # He rises with both feet, and with one that would come too near to its hip.
-        near = (deep[:, 1:3] - np.maximum(spare, 0.0)).max(axis=1)
+        near = (lift[:, 1:3] - np.maximum(spare, 0.0)).max(axis=1)
         deep[:, 0] = np.maximum.reduce([deep[:, 0], deep[:, 1:3].min(axis=1), near])
         if least is None:
             least = np.maximum(deep - deep[-1], 0.0)
-        lift = reached_over(np.minimum(deep, _RAISED * own.height), reach)
+        lift[:, :1] = reached_over(deep[:, :1], reach)
         # What a limb is too short for it rises with the trunk, which it would draw down into things again.
         far = (REACH * (own.upper + own.lower)) ** 2 - np.sum(ways[..., :2] ** 2, axis=-1)
         rises = uneven * lift[:, :1] - np.maximum(ways[..., 2] + np.sqrt(np.maximum(far, 0.0)), 0.0)
@@ -233,7 +234,7 @@ def _standing(own: Biped, surface: Surface, matrices) -> tuple:
     trunk = _trunk_of(posture)
     if trunk.along[2] < _STEEP or posture.hip[2] - posture.ends[:2, 2].min() < 0.55 * own.leg:
         raise RagdollError("its animation does not stand when it would have got up")
-    high = own.height - surface.depths(own, deltas, places, Floor(own.height))[1:3].max()
+    high = own.height - surface.depths(own, deltas, places, Floor(own.height))[1:3].max(initial=0.0)
     return posture, q.conjugate(_turn_to(heading(trunk))), high
 
 
@@ -262,8 +263,7 @@ def _chosen(own, surface, room, written: list, hip, ahead, floor: Floor, standin
         laid = [_laid(own, key, local, list(held), low) for key in written]
         if floor.relief is not None:
             cost += _unplanted(own, written, laid, local, low)
-            if cost > best[0]:
-                continue
+        if floor.relief is not None and cost <= best[0]:
             stance = _stance(own, room, standing, laid[-1].posture.ends[int(right)], origin, local, turn)[0]
             cost += _trouble(own, surface, laid, stance, local)
         if cost < best[0]:
@@ -303,8 +303,8 @@ def _trouble(own: Biped, surface: Surface, laid: list, stance: Posture, floor: F
     arrays = [q.ensure_continuity(a) if a.shape[-1] == 4 else a for a in posture.arrays()]
     between = [np.concatenate([a, (a[1:] + a[:-1]) / 2.0]) for a in arrays]
     deltas, places = own.solve(Posture(*(a if i in (0, 2) else unit(a) for i, a in enumerate(between))))
-    points, grounds = surface.points(deltas, places), (replace(floor, relief=None), floor)
-    flat, deep = (np.minimum(surface.below(own, points, ground), _STUCK * own.height) for ground in grounds)
+    grounds, most = (replace(floor, relief=None), floor), _STUCK * own.height
+    flat, deep = (np.clip(surface.depths(own, deltas, places, ground), 0.0, most) for ground in grounds)
     deep = np.maximum(deep - flat, 0.0).max(axis=1).sum()
     head = places[: len(laid) + 1, own.head]
     return float(deep / own.height + _NO_ROOM * (head[:, 2] > floor.plane(head) + floor.over(head, "roofs")).sum())
