@@ -8,7 +8,7 @@ those of a man of 1.8 m under the Earth's gravity. He rises over his left foot; 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ...ragdoll.joints import constraints, limits
 from ...ragdoll.recovery.states import HEIGHT
 from ..biped import LEGS, SIGNS, Biped, Posture, X, Y, Z, dot, unit
 
+_EDGE = 3  # cells: so near to a step down limbs are not kept over the step
 _SWIVEL = 10.0  # [deg] from one trial of where a knee points to the next
 _TORN = np.radians(45.0)  # beyond its range a joint is on the way: drives that pull there against its limits tear it
 _ROLLED = 40.0  # [deg] farther a quadruped lies on its side, or on its back
@@ -33,6 +34,12 @@ class Relief:
     corner: np.ndarray  # x and y of the first cell's middle [2] [m]
     cell: float  # size of a cell [m]
     ground: np.ndarray  # the heights without other characters, on whom nothing is planted [k, k] [m]
+
+    @cached_property
+    def lows(self) -> np.ndarray:
+        """The lowest heights near each cell [k, k]."""
+        padded = np.pad(self.heights, _EDGE, mode="edge")
+        return np.lib.stride_tricks.sliding_window_view(padded, [2 * _EDGE + 1] * 2).min(axis=(2, 3))
 
     def at(self, grid: np.ndarray, points) -> np.ndarray:
         """Values [..] of a grid under points [.., 3]; beyond its edge those there."""
