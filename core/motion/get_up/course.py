@@ -187,7 +187,7 @@ class Course:
         # A foot that swings by its hip keeps as far off as its knee bends.
         way = own.lasts(posture) - own.firsts(posture)
         near = np.linalg.norm(way, axis=-1, keepdims=True)
-        over = mean_around(np.maximum(self._nearest - near, 0.0) * ~(planted | loose)[..., None], reach)
+        over = mean_around(np.maximum(self._nearest - near, 0.0), reach) * (moves * ~loose)[..., None]
         posture = replace(posture, ends=ends + way / np.maximum(near, 1e-9) * over)
         if not own.four:
             posture = self._clear_knees(posture, begun[:, None] * (loose | [True, True, False, False]))
