@@ -11,7 +11,7 @@ from active_ragdoll.core.blender.tools import story
 from .. import character, shot
 
 PEOPLE, ROWS, APART = 10, 2, (1.9, 1.9)  # [m] aside and ahead
-FIRST, LATER, LAST = 12, 4, 500  # frames
+FIRST, LATER, LAST = 12, 4, 730  # frames
 IMPULSES, BLOW = (28.0, 125.0), 0.12  # [N s] of the first and the last one, [s]
 HANGING = shot.both_sides({"upper_arm": (0.18, 0.05, -1.0), "forearm": (0.08, -0.15, -1.0), "hand": (0.0, -0.1, -1.0)})
 
