@@ -42,7 +42,7 @@ def main(out: Path) -> None:
     boxer.active_ragdoll.rotation_weight, boxer.active_ragdoll.loosening = 0.7, 2.0
     for frame, bone, impulse in PUNCHES:
         effects.add_hit(boxer, scene, bone, frame, impulse, duration=BLOW)
-    shot.camera(scene, (-4.3, -0.9, 1.35), (0.0, 1.15, 0.82), lens=40.0)
+    shot.camera(scene, (-4.5, -0.6, 1.35), (0.0, 1.4, 0.8), lens=38.0)
     found, cost = shot.run(scene, lambda: boxer.active_ragdoll.state)
     shown = [frame + late for frame, _bone, _impulse in PUNCHES for late in (2, 5, 10)]
     last = PUNCHES[-1][0]
