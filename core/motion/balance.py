@@ -115,7 +115,7 @@ class State(NamedTuple):
     hurries: float = 0.0  # by how much faster than its own the gait gets after it
     home: float = 0.0  # how much of the way back each step takes [m]
     fell: bool = False  # no step can catch it
-    unloads: tuple = ()  # the foot that weight is taken off before it steps, and for how long already [s]
+    unloads: tuple = ()  # the foot that weight is taken off before it steps, and for how long already [s] as of 1.8 m
     turn: tuple = (0.0, 0.0)  # of the animation about the vertical through the pivot [rad]
     facing: float = 0.0  # to where it turns, less with each step
     pivot: complex = 0j
@@ -355,9 +355,10 @@ def _stepping_out(body: Body, state: State, stride: Stride, seconds: float, mann
     lacks = at - bearing(body, feet, at, stride.heading)
     if abs(lacks) > 1e-3 * body.size:
         own, passed = CATCH, before.unloads[1] if before.unloads else 0.0
-        first, shift = _shortest(body, stride, feet, at, passed)
+        k, shift = _shortest(body, stride, feet, at, passed)
         if shift > 0.0:
-            return state._replace(unloads=(1 - first, passed + seconds))
+            return state._replace(unloads=(k, passed + seconds / body.time))
+        first = k == 0
     elif calm and state.home and (max(away) > 0.01 * body.size or abs(state.facing) > 0.01):
         first = away[0] >= away[1]
     elif calm and abs(left - right) > _GATHER * body.size:  # the foot that was left behind
@@ -368,8 +369,8 @@ def _stepping_out(body: Body, state: State, stride: Stride, seconds: float, mann
 
 
 def _shortest(body: Body, stride: Stride, feet: list, at: complex, passed: float) -> tuple:
-    """Whether the left foot steps, and for how long weight is to be taken off it before [s]: so that the step to where
-    the capture point will be, which now is at a place, is the shortest.
+    """Which foot steps, and for how long weight is to be taken off it before [s] as of 1.8 m, some of which has passed:
+    so that the step to where the capture point will be, which now is at a place, is the shortest.
 
     Pressing with a foot moves the hip over the other one and so takes weight off it (W. E. McIlroy and B. E. Maki,
     "The control of lateral stability during rapid stepping reactions", 1999).
@@ -383,9 +384,8 @@ def _shortest(body: Body, stride: Stride, feet: list, at: complex, passed: float
         crosses = abs(_aside(body, stride, k, lands - feet[1 - k]))
         return abs(lands - feet[k]) + abs(lands - feet[1 - k]) + _CROSSES * crosses
 
-    shifts = [shift for shift in SHIFTS if passed + shift * body.time <= SHIFTS[-1] * body.time + 1e-9]
-    k, shift = min(((k, shift) for k in (0, 1) for shift in shifts), key=lambda each: cost(*each))
-    return k == 0, shift
+    shifts = [shift for shift in SHIFTS if shift == 0.0 or passed + shift <= SHIFTS[-1]]
+    return min(((k, shift) for k in (0, 1) for shift in shifts), key=lambda each: cost(*each))
 
 
 def _stays(body: Body, stride: Stride) -> bool:
@@ -420,7 +420,7 @@ def _foot(body: Body, state: State, stride: Stride, k: int, seconds: float, mann
         # No further off than its leg reaches there: the shown foot would come after it.
         off = _under(body, stride, k) + offset - state.shown_hip(body)
         most = _spread(body, stride.tall + state.rise[0] - state.drop[0] - height)
-        return Foot(offset - _beyond(off, max(most, abs(_under(body, stride, k)))), height)
+        return Foot(offset - _excess(off, max(most, abs(_under(body, stride, k)))), height)
     # As high as the way is long, and higher in the middle of it.
     way = abs(goal - start)
     gone = clamped(abs(offset - start) / way, 0.0, 1.0) if way > 0.0 else 0.0
@@ -449,8 +449,7 @@ def _goal(body: Body, state: State, stride: Stride, k: int, start: complex, left
     coming = base if own == SETTLE else under + (capture - under) * math.exp(body.omega * left)
     goal = coming + _BEYOND * (coming - base) if abs(coming - base) > _NEAR * body.size else base
     if own == CATCH:  # it bears what falls onto it, also of one who stands wide
-        out = stride.ankles[k] - stride.pressure
-        goal -= out * max(1.0 - _OUTSIDE * body.size / abs(out), 0.0)
+        goal -= _excess(stride.ankles[k] - stride.pressure, _OUTSIDE * body.size)
     if state.home and (own == SETTLE or state.is_calm(body)):
         goal = base * max(0.0, 1.0 - state.home / max(abs(base), 1e-9 * body.size))
     reach = body.leg * manner.strength
@@ -461,7 +460,7 @@ def _goal(body: Body, state: State, stride: Stride, k: int, start: complex, left
     usual = stride.places[k] - stride.hips[k] - 1j * side * body.hips * heading
     low = state.drop[0] + state.drop[1] * left + 0.15 * body.gravity * left**2
     most = max(min(_spread(body, stride.tall - low), REACH * body.leg), abs(usual))
-    goal -= _beyond(usual + goal - state.shown_hip(body) - 1.2 * state.speed * left, most)
+    goal -= _excess(usual + goal - state.shown_hip(body) - 1.2 * state.speed * left, most)
     return goal + _aside(body, stride, k, stride.places[k] + goal - shown(state, stride, 1 - k))
 
 
@@ -475,7 +474,7 @@ def _spread(body: Body, height: float) -> float:
     return math.sqrt(max((STRETCHED * body.leg) ** 2 - height**2, (0.3 * body.leg) ** 2))
 
 
-def _beyond(way: complex, most: float) -> complex:
+def _excess(way: complex, most: float) -> complex:
     """What is too much of a way."""
     return way * max(1.0 - most / max(abs(way), 1e-12), 0.0)
 

@@ -100,6 +100,17 @@ def test_who_stands_any_way_catches_a_push_by_few_steps_and_does_not_go_aside_wh
     assert way % 180 or abs((states[-1].hip / push).imag) < 2.0 * MAN.hips
 
 
+@pytest.mark.parametrize("way", WAYS.values())
+@pytest.mark.parametrize("fps", (2.0, 6.0, 10.0))
+def test_few_frames_a_second_for_its_size_and_feet_on_one_place_are_borne(fps, way):
+    for left, size in itertools.product((2.2j, 0j), (15.0, 25.0)):  # a doll sees its frames as seldom
+        stride, state = stand(left=left), State()
+        for i in range(40):
+            push = Push(size / 70.0 * way if i == 0 else 0j)
+            state = balance.step(MAN, state, stride, push, 1.0 / fps, Manner())
+        assert cmath.isfinite(state.hip) and all(cmath.isfinite(foot.offset) for foot in state.feet)
+
+
 @pytest.mark.parametrize(("way", "impulse"), (("ahead", 60.0), ("back", 50.0), ("left", 30.0), ("right", 30.0)))
 @pytest.mark.parametrize(("cycle", "first"), (*((1.1, first) for first in range(0, 27, 5)), (1.4, 38)))
 def test_a_walker_catches_a_push_at_any_moment(way, impulse, cycle, first):
