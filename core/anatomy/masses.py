@@ -186,10 +186,10 @@ _TABLE = {  # torque [N m] of a man of 70 kg and 1.8 m, and length of the segmen
     roles.CLAVICLE: (92.0, 0.129),
     **dict.fromkeys((roles.UPPER_ARM, roles.WING), (92.0, 0.186)),
     **dict.fromkeys((roles.FOREARM, roles.TAIL), (77.0, 0.146)),
-    **{roles.HAND: (12.2, 0.108), roles.FINGER: (1.22, 0.054), roles.THUMB: (2.44, 0.054), roles.TOE: (12.6, 0.05)},
-    **{roles.THIGH: (190.0, 0.245), roles.SHANK: (223.0, 0.246), roles.FOOT: (126.0, 0.152)},
+    roles.HAND: (12.2, 0.108), roles.FINGER: (1.22, 0.054), roles.THUMB: (2.44, 0.054),
+    roles.THIGH: (190.0, 0.245), roles.SHANK: (223.0, 0.246), roles.FOOT: (126.0, 0.152), roles.TOE: (12.6, 0.05),
     **dict.fromkeys((roles.EAR, roles.EYE), (0.5, 0.05)),
-}
+}  # fmt: skip
 _UNKNOWN = _TABLE[roles.FOREARM]  # a rig without any role: a joint in the middle of the table
 
 

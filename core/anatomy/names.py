@@ -211,11 +211,11 @@ _PATTERNS = (
     (r.HELPER, "肩[PC]|腰$|調整|補助\\+|表情|舌|眉|まぶた"),
     (r.TWIST, "捩|捻|補助"),
     (r.GENERIC, "髪|スカート|ネクタイ|袖|リボン|乳|おっぱい"),
-    *((r.THUMB, "親指"), (r.FINGER, "人指|人差|中指|薬指|小指"), (r.TOE, "つま先|爪先|足先"), (r.FOOT, "足首")),
-    *((r.SHANK, "ひざ|膝|ヒザ"), (r.HAND, "手首"), (r.FOREARM, "ひじ|肘|ヒジ"), (r.THIGH, "足|脚|太もも")),
-    *(("shoulder", "肩"), (r.UPPER_ARM, "腕"), (r.PELVIS, "下半身"), ("trunk", "上半身|胴"), (r.NECK, "首")),
-    *((r.HEAD, "頭"), (r.EYE, "目"), (r.JAW, "あご|顎"), (r.TAIL, "しっぽ|尻尾"), (r.HELPER, "胸")),
-)
+    (r.THUMB, "親指"), (r.FINGER, "人指|人差|中指|薬指|小指"), (r.TOE, "つま先|爪先|足先"), (r.FOOT, "足首"),
+    (r.SHANK, "ひざ|膝|ヒザ"), (r.HAND, "手首"), (r.FOREARM, "ひじ|肘|ヒジ"), (r.THIGH, "足|脚|太もも"),
+    ("shoulder", "肩"), (r.UPPER_ARM, "腕"), (r.PELVIS, "下半身"), ("trunk", "上半身|胴"), (r.NECK, "首"),
+    (r.HEAD, "頭"), (r.EYE, "目"), (r.JAW, "あご|顎"), (r.TAIL, "しっぽ|尻尾"), (r.HELPER, "胸"),
+)  # fmt: skip
 _TWIN = re.compile(r"D(?=(?:[._][LR])?$)")
 
 

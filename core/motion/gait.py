@@ -64,15 +64,13 @@ class Gait:
         heights, ways = zip(*map(self._low, range(frame - self._window, frame + self._window + 1)), strict=True)
         low, carried = min(heights), self._treadmill(frame, sum(ways[:-1])) * speed
         before, now, after = map(self.sample, range(frame - 1, frame + 2))
-        rates = [(b - a) / (2.0 * self._seconds) for a, b in zip(before.ankles, after.ankles, strict=True)]
+        places, climbs = ((getattr(before, name), getattr(after, name)) for name in ("ankles", "heights"))
+        rates, climbs = ([(b - a) / (2.0 * self._seconds) for a, b in zip(*each)] for each in (places, climbs))
         if carried:  # the ground of many a walk in its place goes unevenly, always with the foot that stands
             carried = max(rates, key=lambda rate: dot(rate, carried))
         result = []
         for k in (0, 1):
-            rate = (
-                math.hypot(abs(rates[k] - carried), (after.heights[k] - before.heights[k]) / (2.0 * self._seconds))
-                / speed
-            )
+            rate = math.hypot(abs(rates[k] - carried), climbs[k]) / speed
             up = now.heights[k] - low
             slow = rate < SLOW and up < HIGH * body.leg
             result.append(bool(slow or (rate < LOW_AND_SLOW and up < (LOW - 1.0) * body.ankle)))

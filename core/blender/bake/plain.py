@@ -26,9 +26,10 @@ _GLTF = {
     "export_animation_mode": "ACTIVE_ACTIONS",
     "export_optimize_animation_size": False,
 }
-_FBX = {"use_selection": True, "object_types": {"ARMATURE", "MESH"}, "add_leaf_bones": False}
-_FBX |= dict.fromkeys(("bake_anim_use_nla_strips", "bake_anim_use_all_actions"), False)
-_FBX |= {"bake_anim_simplify_factor": 0.0}
+_FBX = {
+    "use_selection": True, "object_types": {"ARMATURE", "MESH"}, "add_leaf_bones": False,
+    "bake_anim_use_nla_strips": False, "bake_anim_use_all_actions": False, "bake_anim_simplify_factor": 0.0,
+}  # fmt: skip
 # What writes a file, by its suffix: the operator, the add-on that it is in, settings beside the path.
 EXPORTERS = {
     ".glb": ("export_scene.gltf", "io_scene_gltf2", _GLTF),

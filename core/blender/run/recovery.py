@@ -148,8 +148,10 @@ class Recovery:
         before, times = self.state, (max(frame - 1, run.first) / fps, frame / fps, fps)
         self.state = states.step(self._settings_now(seconds), before, motion, *times, events, self.character.name)
         down = before.phase in (states.LIMP, states.SETTLING)
-        self.tried &= (fallen := self.state.phase in (states.LIMP, states.SETTLING, states.RECOVERING))
-        self._failed *= fallen and not events
+        fallen = self.state.phase in (states.LIMP, states.SETTLING, states.RECOVERING)
+        self.tried &= fallen
+        if events or not fallen:
+            self._failed = 0
         try:
             if down and self.state.phase in (states.RECOVERING, states.BLENDING, states.ANIMATED):
                 self._get_up(run, frame, scene)

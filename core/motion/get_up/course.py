@@ -91,7 +91,8 @@ class Course:
         at_keys[1:] |= self.planted
         at_keys[:-1] |= self.planted
         at_keys[0] = False
-        postures, self._nearest = self._drawn(postures, at_keys), 0.0 if ranges is None else ranges.nearest(own)
+        postures = self._drawn(postures, at_keys)
+        self._nearest = 0.0 if ranges is None else ranges.nearest(own)
         if not own.four:
             self._keep_out(surface, postures, ~at_keys[1:-1, 2:, None])
         if ranges is not None:

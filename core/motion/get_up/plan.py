@@ -182,15 +182,15 @@ def _raised(own: Biped, surface: Surface, found: Course, floor: Floor, seconds, 
         deep[:, 0] = np.maximum(deep[:, 0], knees.max(axis=1))
         deep[:, 1:3] = np.maximum(deep[:, 1:3], knees if uneven else -np.inf)
         # What they just need, whatever they are raised by for others' sake; nobody is raised over a wall.
-        need = deep = np.clip(np.where(np.isinf(deep), 0.0, lift + deep), need, _RAISED * own.height)
+        need = np.clip(np.where(np.isinf(deep), 0.0, lift + deep), need, _RAISED * own.height)
         ways = places[:, own.limbs[:, 2]] - places[:, own.limbs[:, 0]] - (lift[:, 1:] - lift[:, :1])[..., None] * Z
-        spare, lift = np.linalg.norm(ways[:, :2], axis=-1) - _FOLDED[own.four] * own.leg, reached_over(deep, reach)
+        spare, lift = np.linalg.norm(ways[:, :2], axis=-1) - _FOLDED[own.four] * own.leg, reached_over(need, reach)
         # He rises with both feet, and with one that would come too near to its hip.
         near = (lift[:, 1:3] - np.maximum(spare, 0.0)).max(axis=1)
-        deep[:, 0] = np.maximum.reduce([deep[:, 0], deep[:, 1:3].min(axis=1), near])
+        need[:, 0] = np.maximum.reduce([need[:, 0], need[:, 1:3].min(axis=1), near])
         if least is None:
-            least = np.maximum(deep - deep[-1], 0.0)
-        lift[:, :1] = reached_over(deep[:, :1], reach)
+            least = np.maximum(need - need[-1], 0.0)
+        lift[:, :1] = reached_over(need[:, :1], reach)
         # What a limb is too short for it rises with the trunk, which it would draw down into things again.
         far = (REACH * (own.upper + own.lower)) ** 2 - np.sum(ways[..., :2] ** 2, axis=-1)
         rises = uneven * lift[:, :1] - np.maximum(ways[..., 2] + np.sqrt(np.maximum(far, 0.0)), 0.0)
