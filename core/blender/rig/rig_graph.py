@@ -38,7 +38,7 @@ def leading(sources: dict, names) -> dict:
         name = waiting.pop()
         if name not in found:
             found[name] = True
-            waiting.extend(sources[name])
+            waiting.extend(sorted(sources[name]))  # a set has another order in every session
     return found
 
 
