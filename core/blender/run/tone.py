@@ -8,7 +8,7 @@ from ... import pose, quaternion
 from ...anatomy.joints import chains_of
 from ...anatomy.roles import ARM, CHEST, FOOT, FOREARM, PELVIS, SHANK, SPINE, THIGH, UPPER_ARM
 from ...ragdoll.joints import limits
-from ...ragdoll.recovery import states, tone, transitions
+from ...ragdoll.recovery import tone, transitions
 from ..physics import built, ground, joint_objects, motors, world
 from ..runtime import STATE
 from . import get_up, shot_run
@@ -154,7 +154,7 @@ class Tone(shot_run.Effect):
         if not found:
             return
         for name, own in found.items():
-            if own.state.phase in (states.LIMP, states.SETTLING) and own.settings.tone > 0.0:
+            if own.state.lies and own.settings.tone > 0.0:
                 drives, fall = run.joint_drives, self._falling.get(name)
                 if fall is None and (drives is None or not len(drives.of(own.character))):
                     if len(own.character.bone_names) > 1:

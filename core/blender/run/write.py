@@ -19,8 +19,7 @@ LINEAR_DRAG = 8  # column of a run's gains, see `_gains`
 
 def write_blend(character, blend, scene) -> bool:
     """Set the share of the physics in what a character shows, in all view layers. Returns whether it has changed."""
-    bones = character.bone_names + source.followers(character.obj)
-    return _write_own(character.obj, bones, "influence", blend, view_layers.graphs(scene))
+    return _write_own(character.obj, character.shown_bones, "influence", blend, view_layers.graphs(scene))
 
 
 def _write_own(obj, bones: list, name: str, value, layers: list) -> bool:
