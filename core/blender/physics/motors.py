@@ -106,15 +106,13 @@ class JointDrives:
         turned, other, self.told = np.sign(torque) != np.sign(self.told), torque != self.told, torque
         columns = (values.tolist() for values in (turned, other, speeds, torque))
         for motor, switched, changed, speed, most in zip(self.motors, *columns, strict=True):
-            if not (most or switched):
-                continue
-            constraint = motor.evaluated_get(graph).rigid_body_constraint
-            if switched:
-                constraint.enabled = most > 0.0
-            if most:
+            if most or switched:
+                constraint = motor.evaluated_get(graph).rigid_body_constraint
                 constraint.motor_ang_target_velocity = speed
                 if changed:
                     constraint.motor_ang_max_impulse = most
+                if switched:
+                    constraint.enabled = most > 0.0
 
 
 @dataclass(eq=False)

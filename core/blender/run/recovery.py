@@ -147,13 +147,12 @@ class Recovery:
         fps = 1.0 / seconds
         before, times = self.state, (max(frame - 1, run.first) / fps, frame / fps, fps)
         self.state = states.step(self._settings_now(seconds), before, motion, *times, events, self.character.name)
-        down = before.lies
         fallen = self.state.lies or self.state.phase == states.RECOVERING
         self.tried &= fallen
         if events or not fallen:
             self._failed = 0
         try:
-            if down and self.state.phase in (states.RECOVERING, states.BLENDING, states.ANIMATED):
+            if before.lies and self.state.phase in (states.RECOVERING, states.BLENDING, states.ANIMATED):
                 self._get_up(run, frame, scene)
             else:
                 self._finish_action(frame, scene)
@@ -398,10 +397,9 @@ class Recovery:
 class Recoveries(shot_run.Effect):
     """The recoveries of a run's characters, by their names."""
 
-    _applied = None  # what `_apply` has stated last
-
     def __init__(self, run, scene) -> None:
         self.by_name: dict[str, Recovery] = {}
+        self._applied = None  # what has been stated last
         for character in run.characters:
             settings = character.obj.active_ragdoll
             if settings.recovery.enabled and not settings.muted:
