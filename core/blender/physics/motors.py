@@ -84,9 +84,9 @@ class JointDrives:
     led: list | None = None  # the muscles that the motors are set for; None where laws have a say
     _last: tuple = (None, None)  # what `relative` was last asked, and its answer
 
-    def of(self, character) -> np.ndarray:
-        """A character's joints, by their places here."""
-        return np.flatnonzero((self.rows >= character.rows.start) & (self.rows < character.rows.stop))
+    def of(self, character) -> slice:
+        """The places of a character's joints here."""
+        return slice(*np.searchsorted(self.rows, (character.rows.start, character.rows.stop)).tolist())
 
     def relative(self, matrices) -> np.ndarray:
         """Rotations [k, 4] of children against parents, in the joints' frames, of rigid matrices [m, 4, 4]."""
@@ -119,7 +119,7 @@ class JointDrives:
 class Muscles:
     """Springs at some joints of a run, which lead them instead of the drives."""
 
-    of: np.ndarray  # joints [j], by their places in `JointDrives`
+    of: np.ndarray | slice  # joints [j], by their places in `JointDrives`
     start: np.ndarray  # rotations that they are led to, now and at the frame's end [j, 4]
     end: np.ndarray
     weight: np.ndarray  # in [0, 1] [j]
