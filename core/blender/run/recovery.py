@@ -124,10 +124,9 @@ class Recovery:
 
     def note_shown(self, frame: int, graph) -> None:
         """Note the pose that the character shows after the frame, if a passage may begin from it."""
-        if self.character.motion is None or not self.state.lies:
-            return
-        matrices = armature.pose_matrices(self.character.obj.evaluated_get(graph))
-        self._shown[frame] = matrices[self.character.motion.rig.skeleton.to_level]
+        if self.character.motion is not None and self.state.lies:
+            matrices = armature.pose_matrices(self.character.obj.evaluated_get(graph))
+            self._shown[frame] = matrices[self.character.motion.rig.skeleton.to_level]
 
     def step(self, run, scene, frame: int, speeds: np.ndarray, seconds: float) -> None:
         """Step to the state of the frame that was just shown; at the first one no time has passed.
@@ -399,18 +398,16 @@ class Recoveries(shot_run.Effect):
 
     def __init__(self, run, scene) -> None:
         self.by_name: dict[str, Recovery] = {}
-        self._applied = None  # what has been stated last
+        self._applied: list = []  # what has been stated last
         for character in run.characters:
             settings = character.obj.active_ragdoll
             if settings.recovery.enabled and not settings.muted:
                 self.by_name[character.name] = Recovery(character, scene)
-        if self.by_name:
-            self._apply(run)
+        self._apply(run)
 
     def read(self, run, scene, character, settings, edited: bool) -> None:
         """Read the settings; edits in mid-shot count from the next frame on."""
-        found = self.by_name.get(character.name)
-        if found is not None:
+        if (found := self.by_name.get(character.name)) is not None:
             found.read(settings.recovery, edited, scene)
 
     def observe(self, run, scene, seconds: float) -> None:
