@@ -108,9 +108,8 @@ class _Posing:
 
     def turns(self) -> dict:
         """Local rotations of trunk and arms."""
-        lean, arms = self.state.lean[0], self.state.arms[0]
+        lean, arms, found = self.state.lean[0], self.state.arms[0], {}
         angle = min(abs(lean), MOST_LEAN)
-        found = {}
         if angle > 1e-6:
             axis = self._axis(1j * lean)
             for bone, share in self.figure.trunk:
