@@ -1,6 +1,7 @@
 """The pose of a character that keeps its balance: hip and feet moved, legs by inverse kinematics, trunk and arms."""
 
 import itertools
+from copy import copy
 from dataclasses import dataclass
 from math import atan2, cos, radians, sin
 
@@ -86,7 +87,7 @@ class Figure:
         positions[: self.rig.skeleton.root_count] += c.transformed(now.inverse, way)
         result = write_rotations(LocalPose(positions, pose.rotations, pose.scales), now.turns())
         after = ModelView(self.rig, result, self._legs)
-        return limbs.stabilize(list(self.legs), self.rig, result, Inputs(reference=now.planted(after)), after)
+        return limbs.stabilize(list(self.legs), self.rig, result, Inputs(), after, now.planted(after))
 
 
 class _Posing:
@@ -99,34 +100,32 @@ class _Posing:
         volume = c.dot(axes[0], c.cross(*axes[1:]))  # one without any is refused by name after the stack
         self.inverse, self.sense = self.world.inverse() if volume else None, 1.0 if volume > 0.0 else -1.0
         self.view, self.heading = figure.view(pose), figure.sampled(pose, world).heading
+        self.ahead, self.left = self._axis(self.heading), self._axis(1j * self.heading)
 
-    def _turn(self, axis, angle: float) -> tuple:
-        """A rotation of the world in armature space."""
-        return c.axis_angle(c.unit(c.transformed(self.inverse, axis), _UP), self.sense * angle)
+    def _axis(self, way: complex, up: float = 0.0) -> tuple:
+        """A direction of the world in armature space, to turn about: the other way where that is mirrored."""
+        return c.mul(self.sense, c.unit(c.transformed(self.inverse, (way.real, way.imag, up)), _UP))
 
     def turns(self) -> dict:
         """Local rotations of trunk and arms."""
-        lean, arms = self.state.lean[0], self.state.arms[0]
+        lean, arms, found = self.state.lean[0], self.state.arms[0], {}
         angle = min(abs(lean), MOST_LEAN)
-        found = {}
         if angle > 1e-6:
+            axis = self._axis(1j * lean)
             for bone, share in self.figure.trunk:
-                found[bone] = self.view.turned(bone, self._turn((-lean.imag, lean.real, 0.0), share * angle))
+                found[bone] = self.view.turned(bone, c.axis_angle(axis, share * angle))
         if abs(arms) > 1e-6:
-            ahead, left = self.heading, 1j * self.heading
             for bone, elbow, side in self.figure.arms:
                 # The less, the less it hangs.
                 along = c.unit(self.world.vector(self.view.axis(bone, self.pose.positions[elbow].tolist())), _UP)
                 share = arms * max(-along[2], 0.0)
-                out = self._turn((ahead.real, ahead.imag, 0.0), side * SPREAD * share)
-                forward = self._turn((left.real, left.imag, 0.0), -FORWARD * share)
-                found[bone] = self.view.turned(bone, c.multiply(out, forward))
+                out, ahead = c.axis_angle(self.ahead, side * SPREAD * share), c.axis_angle(self.left, -FORWARD * share)
+                found[bone] = self.view.turned(bone, c.multiply(out, ahead))
         return found
 
-    def planted(self, after: ModelView) -> LocalPose:
-        """The pose with the feet where the state has them, heels up where legs are too short after the rest moved."""
-        figure, view = self.figure, self.view
-        positions, rotations = np.array(self.pose.positions, order="C"), {}
+    def planted(self, after: ModelView) -> ModelView:
+        """Its view with the feet where the state has them, heels up where legs are too short after the rest moved."""
+        figure, view, places, turned = self.figure, self.view, {}, {}
         for top, foot, toe, moved in zip(figure._tops, figure._feet, figure.toes, self.state.feet, strict=True):
             ankle, hip = self.world.point(view.positions[foot]), self.world.point(after.positions[top])
             way = moved.offset.real, moved.offset.imag, moved.height + moved.lift
@@ -134,12 +133,12 @@ class _Posing:
             limit = max(STRETCHED * self.body.leg, c.length(c.sub(ankle, self.world.point(view.positions[top]))))
             angle, raised = self._heel(c.add(ankle, vector), hip, limit, self._ball(ankle, toe))
             if angle > 0.0 or moved.turn:
-                left = 1j * self.heading
-                heel = self._turn((left.real, left.imag, 0.0), angle)
-                rotations[foot] = view.turned(foot, c.multiply(self._turn(_UP, moved.turn), heel))
-            local = c.rotate(c.conjugate(view.parent_rotation(top)), c.transformed(self.inverse, c.sub(raised, ankle)))
-            positions[top] += np.divide(local, view.space(figure.rig.parents[top])[2])
-        return write_rotations(LocalPose(positions, self.pose.rotations, self.pose.scales), rotations)
+                turn = c.multiply(c.axis_angle(self._axis(0j, 1.0), moved.turn), c.axis_angle(self.left, angle))
+                turned[foot] = c.multiply(turn, view.rotations[foot])
+            places[foot] = c.add(view.frame(foot).origin, c.transformed(self.inverse, c.sub(raised, ankle)))
+        then = copy(view)  # of which only the feet count; their places are those that are shown
+        then.positions, then.rotations, then.shearing = view.positions | places, view.rotations | turned, set()
+        return then
 
     def _ball(self, ankle: tuple, toe: int | None) -> complex:
         """The ball of a foot from its ankle in the pose: ahead, and up as its imaginary part."""

@@ -247,7 +247,7 @@ class ModelView:
         self.local_scales = local_scales = dict(zip(bones, scales, strict=True)) if scaled else None
         self.positions, self.rotations = places, turns = {-1: (0.0, 0.0, 0.0)}, {-1: IDENTITY}
         self.scales = sizes = {-1: (1.0, 1.0, 1.0)} if scaled else None
-        self._shearing = shearing = set()  # bones that are scaled unevenly, and all below them
+        self.shearing = shearing = set()  # bones that are scaled unevenly, and all below them
         for bone in bones:
             parent, position = rig.parents[bone], local_positions[bone]
             above = turns[parent]
@@ -281,7 +281,7 @@ class ModelView:
 
     def is_uneven(self, bone: int) -> bool:
         """Whether a bone's parent, or any bone above that, is scaled unevenly: then its own frame is sheared."""
-        return self.rig.parents[bone] in self._shearing
+        return self.rig.parents[bone] in self.shearing
 
     def frame(self, bone: int) -> Affine:
         """The space that a bone turns in: along the model's axes and from the bone's joint on.

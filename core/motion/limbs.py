@@ -368,17 +368,17 @@ class LegStabilizer:
         self.joints = [bones.index(bone) for bone in parts]  # places in the bones where it bends, and the foot's
 
 
-def stabilize(legs: list[LegStabilizer], rig: Rig, pose: LocalPose, inputs: Inputs, now=None) -> LocalPose:
+def stabilize(legs: list[LegStabilizer], rig: Rig, pose: LocalPose, inputs: Inputs, now=None, then=None) -> LocalPose:
     """The pose with the feet of legs back in the places and orientations that they have in `inputs.reference`.
 
-    No leg may hang on another. `now` is the pose's view of the legs, where it is known.
+    No leg may hang on another. `now` and `then` are the views of the legs in both poses, where they are known.
     Raises RagdollError, naming the first leg: a weight that is not a number.
     """
     weight = weight_of(inputs.weight, legs[0].name)
     if weight == 0.0:
         return pose
     closure = tuple(sorted({bone for leg in legs for bone in leg._closure}))
-    now, then = now or ModelView(rig, pose, closure), ModelView(rig, inputs.reference, closure)
+    now, then = now or ModelView(rig, pose, closure), then or ModelView(rig, inputs.reference, closure)
     rotations, places = {}, {}
     for leg in legs:
         if leg.ik_weight > 0.0 and len(leg.bones) > 1:
@@ -407,7 +407,7 @@ def _solve(leg: LegStabilizer, now: ModelView, then: ModelView, weight: float) -
     """Local rotations of the leg's bones; empty where the foot stands as it did."""
     bones = leg.bones
     frame, foot = now.frame(bones[0]), bones[-1]
-    size = sum(c.length(offset) for offset in _offsets(now, bones))
+    size = sum(map(c.length, offsets := _offsets(now, bones)))
     place, wanted = now.frame(foot).origin, then.frame(foot).origin
     moved = c.length(c.sub(wanted, place))
     x, y, z = c.multiply(c.conjugate(now.rotations[foot]), then.rotations[foot])[1:]
@@ -421,7 +421,7 @@ def _solve(leg: LegStabilizer, now: ModelView, then: ModelView, weight: float) -
         wanted = c.lerp(place, wanted, weight)
     inverse, away = frame.inverse(), c.sub(wanted, frame.origin)
     target = transformed(inverse, away)
-    rotations = _toward(leg, now, based, target)
+    rotations = _toward(leg, now, offsets, based, target)
     if not now.is_uneven(foot):
         return rotations
     # Unevenly scaled bones of the leg itself change its segments' lengths as they turn.
@@ -430,7 +430,7 @@ def _solve(leg: LegStabilizer, now: ModelView, then: ModelView, weight: float) -
         if c.length(missed) <= _PLACED * size:
             break
         target = c.add(target, transformed(inverse, missed))
-        again = _toward(leg, now, based, target)
+        again = _toward(leg, now, offsets, based, target)
         still = c.sub(wanted, now.shown(foot, again))
         if c.length(still) >= c.length(missed):
             break
@@ -451,12 +451,11 @@ def _offsets(view: ModelView, bones: tuple) -> list:
     return result
 
 
-def _toward(leg: LegStabilizer, now: ModelView, based: list, target: tuple) -> dict:
+def _toward(leg: LegStabilizer, now: ModelView, offsets: list, based: list, target: tuple) -> dict:
     """Local rotations of the leg's bones that bring the foot to a point.
 
     Target and `based`, the rotations of the bones whose shape the leg keeps, are in the frame of the first bone."""
-    bones, offsets = leg.bones, _offsets(now, leg.bones)
-    hip, places = (0.0, 0.0, 0.0), leg.joints
+    bones, hip, places = leg.bones, (0.0, 0.0, 0.0), leg.joints
     joints = [hip]
     for rotation, offset in zip(based, offsets, strict=False):
         joints.append(c.add(joints[-1], c.rotate(rotation, offset)))

@@ -72,21 +72,21 @@ class JointDrives:
     rows: np.ndarray  # of the child bodies in the run [k]
     parents: np.ndarray  # rows of their parents [k]
     available: np.ndarray  # motors that each joint has [k, 6]
-    places: np.ndarray  # joint and motor [2, e] of each Empty
+    places: tuple  # joint and motor of each Empty [e], [e]
     motors: tuple  # the Empties
     below: np.ndarray  # the joints' frames in their bodies [k, 4, 4]
     above: np.ndarray  # and in the parents [k, 4, 4]
     frames: np.ndarray  # their rotations in bind pose, world [k, 4]
     carries: np.ndarray  # whether a joint carries a body, 1 or 0 [k, m]
     moments: np.ndarray  # of inertia of all bodies about their own axes [m, 3]
-    told: np.ndarray  # whether each Empty was last told to run [e], -1 before that
+    told: np.ndarray  # largest torque that each Empty was last told [e], 0 for one that is off, -1 before that
     memory: dict = field(default_factory=dict)  # what each law of drives keeps from frame to frame, by its identifier
     led: list | None = None  # the muscles that the motors are set for; None where laws have a say
     _last: tuple = (None, None)  # what `relative` was last asked, and its answer
 
-    def of(self, character) -> np.ndarray:
-        """A character's joints, by their places here."""
-        return np.flatnonzero((self.rows >= character.rows.start) & (self.rows < character.rows.stop))
+    def of(self, character) -> slice:
+        """The places of a character's joints here."""
+        return slice(*np.searchsorted(self.rows, (character.rows.start, character.rows.stop)).tolist())
 
     def relative(self, matrices) -> np.ndarray:
         """Rotations [k, 4] of children against parents, in the joints' frames, of rigid matrices [m, 4, 4]."""
@@ -100,24 +100,26 @@ class JointDrives:
         joints = run.body[self.parents[of]] @ self.above[of]
         return joint_motors.carried_tensors(run.masses, self.moments, run.body, joints, self.carries[of])
 
-    def tell(self, graph, on: np.ndarray, speeds: np.ndarray, torque: np.ndarray) -> None:
-        """Set the evaluated motors: whether they are on, their velocities [rad/s] and largest torques [N m], [k, 6]."""
-        on, speeds, torque = (values[tuple(self.places)] for values in (on, speeds, torque))
-        turned, self.told = self.told != on, on.astype(int)
-        columns = (values.tolist() for values in (on, turned, speeds, torque))
-        for motor, active, new, speed, most in zip(self.motors, *columns, strict=True):
-            constraint = motor.evaluated_get(graph).rigid_body_constraint if active or new else None
-            if new:
-                constraint.enabled = active
-            if active:
-                constraint.motor_ang_target_velocity, constraint.motor_ang_max_impulse = speed, most
+    def tell(self, graph, speeds: np.ndarray, torque: np.ndarray) -> None:
+        """Set the evaluated motors: their velocities [rad/s] and largest torques [N m], [k, 6]; off are those of 0."""
+        speeds, torque = (values[self.places] for values in (speeds, torque))
+        turned, other, self.told = np.sign(torque) != np.sign(self.told), torque != self.told, torque
+        columns = (values.tolist() for values in (turned, other, speeds, torque))
+        for motor, switched, changed, speed, most in zip(self.motors, *columns, strict=True):
+            if most or switched:
+                constraint = motor.evaluated_get(graph).rigid_body_constraint
+                constraint.motor_ang_target_velocity = speed
+                if changed:
+                    constraint.motor_ang_max_impulse = most
+                if switched:
+                    constraint.enabled = most > 0.0
 
 
 @dataclass(eq=False)
 class Muscles:
     """Springs at some joints of a run, which lead them instead of the drives."""
 
-    of: np.ndarray  # joints [j], by their places in `JointDrives`
+    of: np.ndarray | slice  # joints [j], by their places in `JointDrives`
     start: np.ndarray  # rotations that they are led to, now and at the frame's end [j, 4]
     end: np.ndarray
     weight: np.ndarray  # in [0, 1] [j]
@@ -141,9 +143,9 @@ def gather_motors(characters, parents: np.ndarray, frames: tuple) -> JointDrives
     if not len(rows):
         return None
     empties = [(joint, motor) for joint, row in enumerate(rows.tolist()) for motor in parts[row].motors]
-    places = np.array([(joint, motor[built.NUMBER]) for joint, motor in empties]).T
+    places = tuple(np.array([(joint, motor[built.NUMBER]) for joint, motor in empties]).T)
     available = np.zeros((len(rows), len(joint_motors.MOTORS)), dtype=bool)
-    available[tuple(places)] = True
+    available[places] = True
     below, above = (each[rows] for each in frames)
     turned = quaternion.from_matrix((np.array([parts[row].bind for row in rows.tolist()]) @ below)[:, :3, :3])
     inner = rows, parents[rows], available, places, tuple(motor for _joint, motor in empties), below, above, turned
@@ -172,8 +174,7 @@ def write_motors(run, before, seconds: float, substeps: int, gravity: float) -> 
     for each in muscles:
         limit[each.of], torque[each.of] = each.strongest, np.maximum(torque[each.of], each.holding[:, None])
     torque = np.minimum(torque, np.minimum(np.where(limit > 0.0, limit, np.inf), STRONGEST)[:, None])
-    on &= torque > 0.0
-    own.tell(run.graph, on, speeds, torque)
+    own.tell(run.graph, speeds, torque * on)
 
 
 def _of_laws(run, before, relative, frame: Frame, gravity: float) -> Iterator[tuple]:

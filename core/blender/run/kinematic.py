@@ -36,7 +36,8 @@ class LimitRescue(Effect):
         if self._rows or leads:
             traces = np.add.reduce(run.body[:, :3, :3] * run.wanted[:, :3, :3], axis=(1, 2))
             turned = traces.tolist()
-            far = [row for row in self._rows if turned[row] < limits.FAR_TRACE]
+            if min(turned) < limits.FAR_TRACE:
+                far = [row for row in self._rows if turned[row] < limits.FAR_TRACE]
         self._off = {row: self._off.get(row, 0.0) + seconds for row in far}
         due = [row for row, off in self._off.items() if off >= limits.LASTS - 1e-9]
         if not leads and not due:

@@ -86,8 +86,10 @@ class Pushes(shot_run.Effect):
         """What pushes one that stands, world: velocity [2] of what runs into it [m/s], acceleration [2] by winds and
         weights [m/s^2], and how the ground under it went in the last one or two frames [1 or 2, 3] [m], in a row."""
         seconds, rows = world.seconds_per_frame(scene), character.rows
-        middle = run.masses[rows] @ run.body[rows, :3, 3] / character.mass
         moves = any(self.solids.values())  # else nobody has to know what it stands on
+        if not (moves or run.in_fields or run.effect("attachments").all or len(run.characters) > 1):
+            return {}
+        middle = run.masses[rows] @ run.body[rows, :3, 3] / character.mass
         at = complex(*middle[:2]), middle[2], character.height
         found = ground.highest(scene, self.solids, *at) if moves else None
         places = self.solids[found[1]] if found else []

@@ -124,10 +124,9 @@ class Recovery:
 
     def note_shown(self, frame: int, graph) -> None:
         """Note the pose that the character shows after the frame, if a passage may begin from it."""
-        if self.character.motion is None or self.state.phase not in (states.LIMP, states.SETTLING):
-            return
-        matrices = armature.pose_matrices(self.character.obj.evaluated_get(graph))
-        self._shown[frame] = matrices[self.character.motion.rig.skeleton.to_level]
+        if self.character.motion is not None and self.state.lies:
+            matrices = armature.pose_matrices(self.character.obj.evaluated_get(graph))
+            self._shown[frame] = matrices[self.character.motion.rig.skeleton.to_level]
 
     def step(self, run, scene, frame: int, speeds: np.ndarray, seconds: float) -> None:
         """Step to the state of the frame that was just shown; at the first one no time has passed.
@@ -143,17 +142,16 @@ class Recovery:
             return
         movers = run.effect("pushes").movers if self.state.weight > 0.0 else ()
         blows = [float(np.linalg.norm(mover.blow(run, self.character, seconds))) for mover in movers]
-        motion = replace(self._motion(run, scene, speeds, impulse), blow=max(blows, default=0.0))
+        motion = self._motion(run, scene, speeds, impulse, max(blows, default=0.0))
         fps = 1.0 / seconds
         before, times = self.state, (max(frame - 1, run.first) / fps, frame / fps, fps)
         self.state = states.step(self._settings_now(seconds), before, motion, *times, events, self.character.name)
-        down = before.phase in (states.LIMP, states.SETTLING)
-        fallen = self.state.phase in (states.LIMP, states.SETTLING, states.RECOVERING)
+        fallen = self.state.lies or self.state.phase == states.RECOVERING
         self.tried &= fallen
         if events or not fallen:
             self._failed = 0
         try:
-            if down and self.state.phase in (states.RECOVERING, states.BLENDING, states.ANIMATED):
+            if before.lies and self.state.phase in (states.RECOVERING, states.BLENDING, states.ANIMATED):
                 self._get_up(run, frame, scene)
             else:
                 self._finish_action(frame, scene)
@@ -162,7 +160,7 @@ class Recovery:
             self.state = replace(before, clock=0.0)
         except RagdollError as error:
             STATE.warn(self.character.name, f"'{self.character.name}' gets up in its animation's own place: {error}")
-        if self.state.phase in (states.LIMP, states.SETTLING):
+        if self.state.lies:
             if not self._falls_on(run, scene, motion.pelvis_speed):
                 self._down += seconds
             waits = not self.state.held and self.get_up != effect_settings.STAY_DOWN
@@ -243,8 +241,8 @@ class Recovery:
             return float(DRAGGED + (CARRIED - DRAGGED) * begun + (1.0 - CARRIED) * risen)
         return self.state.weight
 
-    def _motion(self, run, scene, speeds: np.ndarray, impulse: float) -> states.Motion:
-        rows, phase, lies = self.character.rows, self.state.phase, self.state.phase in (states.LIMP, states.SETTLING)
+    def _motion(self, run, scene, speeds: np.ndarray, impulse: float, blow: float) -> states.Motion:
+        rows, phase = self.character.rows, self.state.phase
         fell = balance.has_fallen(self.character.motion, run.frame) or run.effect("hits").fells(run, self.character)
         sound = run.effect("hits").strength[rows] == 1.0
         distances = np.linalg.norm(run.body[rows, :3, 3] - run.wanted[rows, :3, 3], axis=1)
@@ -253,7 +251,8 @@ class Recovery:
             pelvis_speed=float(speeds[rows][self._trunk].max()),
             distance=float(distances[sound].max(initial=0.0)),
             impulse=impulse,
-            lost=self._is_astray(run) if phase == states.RECOVERING else fell and not lies,
+            blow=blow,
+            lost=self._is_astray(run) if phase == states.RECOVERING else fell and not self.state.lies,
             hurts=not sound.all(),
             steps=self.character.obj.active_ragdoll.balance.enabled,
             mass=self.character.mass,
@@ -304,7 +303,7 @@ class Recovery:
         margin = BESIDE * self.character.height
         for name, other in run.effect("recoveries").by_name.items():
             will = not (other.tried or other.state.held or other.get_up == effect_settings.STAY_DOWN)
-            lies = other.state.phase in (states.LIMP, states.SETTLING) and will
+            lies = other.state.lies and will
             if other is self or not (lies or other.state.led):
                 continue
             _bodies, *box = ground.bounded(other.character.bodies.objects, run.graph)
@@ -399,17 +398,16 @@ class Recoveries(shot_run.Effect):
 
     def __init__(self, run, scene) -> None:
         self.by_name: dict[str, Recovery] = {}
+        self._applied: list = []  # what has been stated last
         for character in run.characters:
             settings = character.obj.active_ragdoll
             if settings.recovery.enabled and not settings.muted:
                 self.by_name[character.name] = Recovery(character, scene)
-        if self.by_name:
-            self._apply(run)
+        self._apply(run)
 
     def read(self, run, scene, character, settings, edited: bool) -> None:
         """Read the settings; edits in mid-shot count from the next frame on."""
-        found = self.by_name.get(character.name)
-        if found is not None:
+        if (found := self.by_name.get(character.name)) is not None:
             found.read(settings.recovery, edited, scene)
 
     def observe(self, run, scene, seconds: float) -> None:
@@ -430,14 +428,12 @@ class Recoveries(shot_run.Effect):
         return None if found is None else found.record.blend(frame)
 
     def _apply(self, run) -> None:
-        count = len(run.masses)
-        factor = np.ones(count)
-        off, driven, waiting = (np.zeros(count, dtype=bool) for _ in range(3))
-        for found in self.by_name.values():
-            rows = found.character.rows
-            factor[rows] = found.weight
-            off[rows] = not found.state.simulated
-            # Driven in joint space it would only stretch where it lies and leave getting up to the physics blend.
-            driven[rows] = found.state.led
-            waiting[rows] = found.state.phase in (states.LIMP, states.SETTLING)
-        self.state(factor=factor, switched_off=off, driven_in_world=driven, waiting=waiting)
+        # Driven in joint space it would only stretch where it lies and leave getting up to the physics blend.
+        now = [(own.weight, not own.state.simulated, own.state.led, own.state.lies) for own in self.by_name.values()]
+        if now == self._applied:
+            return
+        self._applied, values = now, np.tile((1.0, 0.0, 0.0, 0.0), (len(run.masses), 1))
+        for own, each in zip(self.by_name.values(), now, strict=True):
+            values[own.character.rows] = each
+        factor, off, driven, waiting = values.T
+        self.state(factor=factor, switched_off=off > 0.0, driven_in_world=driven > 0.0, waiting=waiting > 0.0)

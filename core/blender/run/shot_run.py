@@ -107,6 +107,7 @@ class Character:
         self.bone_names: list[str] = [part.bone for part in parts]
         if missing := [name for name in self.bone_names if name not in index]:
             raise RagdollError(f"Bone '{missing[0]}' of '{obj.name}' is gone or renamed: build the ragdoll anew")
+        self.shown_bones = self.bone_names + source.followers(obj)  # that the physics blend is of
         self.rows = slice(begin, begin + len(parts))  # of its bodies in the run's arrays
         self.bones = np.array([index.index(name) for name in self.bone_names])  # of the bodies in the pose [m]
         self.offsets = np.array([part.offset for part in parts]).reshape(-1, 4, 4)  # bone frame to body frame

@@ -8,7 +8,7 @@ from ... import pose, quaternion
 from ...anatomy.joints import chains_of
 from ...anatomy.roles import ARM, CHEST, FOOT, FOREARM, PELVIS, SHANK, SPINE, THIGH, UPPER_ARM
 from ...ragdoll.joints import limits
-from ...ragdoll.recovery import states, tone, transitions
+from ...ragdoll.recovery import tone, transitions
 from ..physics import built, ground, joint_objects, motors, world
 from ..runtime import STATE
 from . import get_up, shot_run
@@ -154,9 +154,9 @@ class Tone(shot_run.Effect):
         if not found:
             return
         for name, own in found.items():
-            if own.state.phase in (states.LIMP, states.SETTLING) and own.settings.tone > 0.0:
+            if own.state.lies and own.settings.tone > 0.0:
                 drives, fall = run.joint_drives, self._falling.get(name)
-                if fall is None and (drives is None or not len(drives.of(own.character))):
+                if fall is None and (drives is None or not len(drives.rows[drives.of(own.character)])):
                     if len(own.character.bone_names) > 1:
                         STATE.warn(name, f"'{name}' falls without muscle tone: build its ragdoll anew")
                 else:
@@ -183,14 +183,15 @@ class Tone(shot_run.Effect):
                 all_joints[of] = own
         self._falling, self.muscles, own = falling, [], list(falling.values())
         if own:
-            names = "of", "rows", "arms", "kept", "lying", "serial", "limits", "strengths", "start", "known"
+            self._of = own[0].of if len(own) == 1 else np.r_[tuple(each.of for each in own)]
+            names = "rows", "arms", "kept", "lying", "serial", "limits", "strengths", "start", "known"
             self._joined = {name: np.concatenate([getattr(each, name) for each in own]) for name in names}
             self._postures = self._joined.pop("known"), np.concatenate([each.turns for each in own], axis=1)
-            counts = [len(each.of) for each in own]
+            counts = [len(each.rows) for each in own]
             self._whose, self._firsts = np.repeat(np.arange(len(own)), counts), [0, *np.cumsum(counts).tolist()]
             self._stretched = self._joined["kept"] > 0.0, self._joined["lying"]
             # Where muscles have led to, without and with their letting go and hands that are held.
-            relative, acceleration, self._end, self._led_to = (values[self._joined["of"]] for values in kept)
+            relative, acceleration, self._end, self._led_to = (values[self._of] for values in kept)
             self._memory = {"last": (relative, acceleration)}  # of the law of springs
 
     def _course(self, before: list, falls: list, relative: np.ndarray) -> tuple:
@@ -201,13 +202,15 @@ class Tone(shot_run.Effect):
         faded = np.array([[fall.faded for fall in each] for each in (before, falls)])[:, of]
         if not faded.any():
             return self._end, self._led_to.copy()
+        if faded.min() >= tone.STRETCHES + tone.BRAKES:  # they lead nowhere any more
+            return relative, relative.copy()
         start, end = tone.let_go(np.array((led, self._led_to)), faded, *self._stretched, relative)
         return np.where(faded[0, :, None] > 0.0, start, self._end), end
 
     def _led(self, run, scene, settings: list, seconds: float) -> motors.Muscles:
         """The muscles for the next frame, once each fall has gone on."""
         joints, whose, falling, drives = self._joined, self._whose, list(self._falling.values()), run.joint_drives
-        relative, gravity = drives.relative(run.body)[joints["of"]], world.gravity(scene)
+        relative, gravity = drives.relative(run.body)[self._of], world.gravity(scene)
         old, before, held = [each.fall for each in falling], self._end, {}
         solids = None if all(fall.touched for fall in old) else ground.bounded(self._solids, run.graph)
         for each, own in zip(falling, settings, strict=True):
@@ -221,8 +224,8 @@ class Tone(shot_run.Effect):
                 (hand, way, much), at = found, [first + joint for joint in found[0].joints]
                 self._end[at] = quaternion.slerp(before[at], hand.reaching(self._end[at[0]], way)[0], share)
                 start[at], held = before[at], held | dict.fromkeys(at, tone.HELD * much)
-        rows, now = joints["rows"], [(own.tone, f.strength, f.holds, own.reflexes) for own, f in zip(settings, falls)]
-        tones, fades, holds, reflexes = np.array(now)[whose].T
+        now = [(own.tone, f.strength, f.holds, own.reflexes, pace) for own, f, pace in zip(settings, falls, paces)]
+        rows, (tones, fades, holds, reflexes, slow) = joints["rows"], np.array(now)[whose].T
         weight = run.numbers["tone"][rows] * ~(run.limp | run.kinematic)[rows] * tones * fades
         weight *= run.effect("hits").strength[rows]
         if held:
@@ -231,7 +234,6 @@ class Tone(shot_run.Effect):
         weight, last = np.minimum(braced * weight, 1.0), self._memory["last"][0]
         weight = tone.stiffened(weight, fades, last, relative, joints["limits"])
         strongest = np.where(own > 0.0, own, braced * joints["strengths"])
-        frequency = tone.FREQUENCY * joints["serial"] / np.array(paces)[whose]
-        parameters = {"frequency": frequency, "damping_ratio": tone.DAMPING_RATIO}
-        springs = joints["of"], start, self._end, weight, parameters, self._memory
+        parameters = {"frequency": tone.FREQUENCY * joints["serial"] / slow, "damping_ratio": tone.DAMPING_RATIO}
+        springs = self._of, start, self._end, weight, parameters, self._memory
         return motors.Muscles(*springs, strongest, holding=(weight > 0.0) * weight**holds * strongest)

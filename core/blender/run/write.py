@@ -19,8 +19,7 @@ LINEAR_DRAG = 8  # column of a run's gains, see `_gains`
 
 def write_blend(character, blend, scene) -> bool:
     """Set the share of the physics in what a character shows, in all view layers. Returns whether it has changed."""
-    bones = character.bone_names + source.followers(character.obj)
-    return _write_own(character.obj, bones, "influence", blend, view_layers.graphs(scene))
+    return _write_own(character.obj, character.shown_bones, "influence", blend, view_layers.graphs(scene))
 
 
 def _write_own(obj, bones: list, name: str, value, layers: list) -> bool:
@@ -38,7 +37,7 @@ def _write_own(obj, bones: list, name: str, value, layers: list) -> bool:
         # An edit of the object makes Blender copy it anew, with its original's values.
         if first is None or abs(value - getattr(first, name)) < 1e-7:
             continue
-        for constraints in (posed[bone].constraints for bone in bones):
+        for constraints in (posed[bone].constraints for bone in bones if bone in posed):  # one may be renamed
             values = [value if each.name in source.OF_PHYSICS else getattr(each, name) for each in constraints]
             constraints.foreach_set(name, values)
         changed = True

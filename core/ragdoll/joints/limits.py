@@ -94,7 +94,7 @@ def swing_twist_angles(r_rel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     # `quaternion.swing_twist` about Y in a third of the calls: the twist is (w, y) / length, that is the swing's w.
     q = np.asarray(r_rel, dtype=float)
-    w, x, y, z = np.moveaxis(np.where(q[..., :1] < 0.0, -q, q), -1, 0)
+    w, x, y, z = np.where(q[..., :1] < 0.0, -q, q).transpose(-1, *range(q.ndim - 1))
     length, sine = np.sqrt(w * w + y * y), np.sqrt(x * x + z * z)
     divisor = np.where(length > 0.0, length, 1.0)
     cos, sin = np.where(length > 0.0, w, 1.0) / divisor, y / divisor

@@ -109,6 +109,11 @@ class State:
         return self.phase != ANIMATED
 
     @property
+    def lies(self) -> bool:
+        """Whether it falls or lies limp."""
+        return self.phase in (LIMP, SETTLING)
+
+    @property
     def led(self) -> bool:
         """Whether the character is on its way to its animation's place, to which its own muscles do not bring it."""
         return self.phase in (RECOVERING, BLENDING)
@@ -198,7 +203,7 @@ def struck(settings: Settings, state: State, motion: Motion) -> State:
     if state.held:
         return state
     hit = motion.impulse > 0.0
-    state = replace(state, shock=state.shock + motion.impulse / max(motion.mass, 1e-30))
+    state = replace(state, shock=state.shock + motion.impulse / max(motion.mass, 1e-30)) if hit else state
     caught = motion.steps and state.phase in (ANIMATED, ACTIVE, BLENDING)
     least = settings.knock_out_speed * speed_scale(motion.size, motion.gravity)
     hard = hit and not caught and 0.0 < least <= state.shock
@@ -206,7 +211,7 @@ def struck(settings: Settings, state: State, motion: Motion) -> State:
     hard |= state.phase == ACTIVE and 0.0 < least <= motion.blow
     if state.phase == ACTIVE and most > 0.0:
         hard = hard or (state.armed and motion.distance >= most)
-        state = replace(state, armed=state.armed or motion.distance < NEAR * most)
+        state = replace(state, armed=True) if not state.armed and motion.distance < NEAR * most else state
     if hard or (motion.lost and state.phase in (ACTIVE, RECOVERING, BLENDING)):
         return replace(_entered(state, LIMP), woken=True)
     if hit and state.phase in (ANIMATED, BLENDING):
@@ -227,7 +232,7 @@ def _elapsed(settings: Settings, state: State, motion: Motion, seconds: float) -
     rest = settings.rest_time * max(motion.size / HEIGHT / scale, 1.0)  # giants begin to topple ever so slowly
     most = settings.knock_out_distance * motion.size / HEIGHT
     near = (most == 0.0 or motion.distance < NEAR * most) and not motion.hurts
-    state = replace(state, shock=state.shock * math.exp(-seconds / SHOCK_TIME))
+    state = replace(state, shock=state.shock * math.exp(-seconds / SHOCK_TIME)) if state.shock else state
     while seconds > 0.0:
         before = state
         state, left = _within(settings, state, slow, near, motion.hurts, rest, seconds)
