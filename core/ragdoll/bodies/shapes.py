@@ -190,11 +190,14 @@ class _Planner:
             length = np.linalg.norm(middle)
             if length > 1e-9:
                 return head + middle / length * float(np.percentile(ways @ (middle / length), 95))
-        if len(merged):
-            distance = np.linalg.norm(merged - head, axis=1)
-            far = int(np.argmax(distance))
-            if distance[far] > 1e-9 and (reach <= 0.0 or distance[far] <= 1.5 * reach):
-                return merged[far]
+        ways, least = merged - head, max(1.5 * reach, 0.15 * extent(self.heads)) if reach > 0.0 else np.inf
+        distance = np.linalg.norm(ways, axis=1)
+        meant = np.where((distance > 1e-9) & (distance <= least), distance, 0.0)
+        if len(joints := meant[: len(meant) // 2]) and joints.any():  # tails count where they lead on from the joints
+            far = np.argmax(joints)
+            meant[ways @ ways[far] < 0.87 * distance * distance[far]] = 0.0
+        if meant.any():
+            return merged[np.argmax(meant)]
         length = float(np.linalg.norm(tail - head))
         if reach <= 0.0 or plausible(length, reach, extent(self.heads)):
             return tail
