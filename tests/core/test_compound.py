@@ -112,7 +112,7 @@ def test_a_limb_leads_to_the_joints_that_it_carries_however_bones_are_drawn():
     heads, parents = np.array([(0, 0, 0), (0.3, 0, 0), (0.55, 0, 0), (0.65, 0, 0)]), np.array([-1, 0, 1, 2])
     place, turns = (heads, heads + np.array((0, 0.3, 0))), np.tile(np.eye(3), (4, 1, 1))
     made = shapes.plan_bodies(*place, turns, parents, parents < 1, ["AUTO"] * 4, None, np.eye(3), 1.0).shapes[1]
-    assert made.axes[:, 2] @ (1, 0, 0) > 0.999 and 2.0 * made.half[2] == pytest.approx(0.35)
+    assert made.axes[:, 2] @ (1, 0, 0) > 0.999 and 2.0 * made.half[2] == pytest.approx(0.25)
     assert np.allclose(limb_directions(type("Any", (), {"roles": ["GENERIC"] * 4}), parents, *place)[:3], (1, 0, 0))
 
 

@@ -179,7 +179,7 @@ class _Planner:
                 self.vertices[i] = tuple(map(np.concatenate, zip(*both, strict=True)))
 
     def _end_of(self, i, bone, merged) -> np.ndarray:
-        """The far end of a limb: the child joint; else the mesh, the merged bones, the drawn tail, the parent."""
+        """The far end: the child joint; else the mesh, the merged bones, the only child, the drawn tail, the parent."""
         head, tail = self.heads[bone], self.tails[bone]
         if self.children[i]:
             return np.mean(self.children[i], axis=0)
@@ -190,14 +190,14 @@ class _Planner:
             length = np.linalg.norm(middle)
             if length > 1e-9:
                 return head + middle / length * float(np.percentile(ways @ (middle / length), 95))
-        ways, least = merged - head, max(1.5 * reach, 0.15 * extent(self.heads)) if reach > 0.0 else np.inf
-        distance = np.linalg.norm(ways, axis=1)
-        meant = np.where((distance > 1e-9) & (distance <= least), distance, 0.0)
-        if len(joints := meant[: len(meant) // 2]) and joints.any():  # tails count where they lead on from the joints
-            far = np.argmax(joints)
-            meant[ways @ ways[far] < 0.87 * distance * distance[far]] = 0.0
-        if meant.any():
-            return merged[np.argmax(meant)]
+        if len(merged):
+            distance = np.linalg.norm(merged - head, axis=1)
+            far = int(np.argmax(distance))
+            if distance[far] > 1e-9 and (reach <= 0.0 or distance[far] <= 1.5 * reach):
+                return merged[far]
+        below = self.heads[np.asarray(self.bone_parents) == bone]
+        if len(below) == 1 and np.linalg.norm(below[0] - head) > 1e-9:
+            return below[0]
         length = float(np.linalg.norm(tail - head))
         if reach <= 0.0 or plausible(length, reach, extent(self.heads)):
             return tail
