@@ -155,8 +155,8 @@ def _raw_forward(anatomy, heads, size, directions):
 def limb_directions(anatomy, parents, heads, tails, vertices=None) -> np.ndarray:
     """Unit direction of every bone [n, 3], joint to joint, whatever the bones are drawn like.
 
-    To the next joint of its limb; without one, to the middle of the mesh that it moves, else the drawn tail, else on
-    from its parent.
+    To the next joint of its limb; without one, to the middle of the mesh that it moves, else to its only child, else
+    the drawn tail, else on from its parent.
 
     Args:
         parents: -1 at roots [n]. heads, tails: joints in bind pose [n, 3].
@@ -170,6 +170,8 @@ def limb_directions(anatomy, parents, heads, tails, vertices=None) -> np.ndarray
         ways = [heads[following[bone]].mean(axis=0) - heads[bone]] if following[bone] else []
         if vertices is not None and vertices[bone] is not None and len(vertices[bone]) >= 8:
             ways.append(np.median(vertices[bone], axis=0) - heads[bone])
+        if not ways and len(below := np.flatnonzero(np.asarray(parents) == bone)) == 1:
+            ways.append(heads[below[0]] - heads[bone])
         ways.append(tails[bone] - heads[bone])
         if parents[bone] >= 0:
             ways.append(heads[bone] - heads[parents[bone]])

@@ -72,8 +72,7 @@ class Fall:
 
     def head_speed(self) -> float:
         """Of the head when it meets the floor, 0 where it never does: in that frame or the one before [m/s]."""
-        (head,) = self._of("HEAD")[:1]
-        moment = self.meets("HEAD")
+        (head,), moment = self._of("HEAD")[:1], self.meets("HEAD")
         if not np.isfinite(moment):
             return 0.0
         until = int(np.ceil(moment * rigs.FPS))
@@ -84,9 +83,10 @@ class Fall:
         fast = np.flatnonzero((self.speeds() > 0.3).any(axis=1))
         return (float(fast[-1]) + 1.0) / rigs.FPS * self._speed if len(fast) else 0.0
 
-    def arms_first(self) -> bool:
-        """Whether a hand, elbow or shoulder meets the floor before the head."""
-        return self.meets(*ARMS) <= self.meets("HEAD")
+    def arms_first(self) -> bool | None:
+        """Whether a hand, elbow or shoulder meets the floor before the head; None where neither does."""
+        arms, head = self.meets(*ARMS), self.meets("HEAD")
+        return arms <= head if min(arms, head) < np.inf else None
 
 
 def fall(name, side, tone, reflexes, speed=1.2, frames=LAST, bones="MAIN", ground="flat", look=None, **more) -> Fall:
@@ -119,7 +119,7 @@ def fall(name, side, tone, reflexes, speed=1.2, frames=LAST, bones="MAIN", groun
     way = SIDES[side][0] * ahead + SIDES[side][1] * np.array([-ahead[1], ahead[0], 0.0])
     effects.add_hit(obj, scene, names[chest], hit, way * rigs.masses(obj).sum() * speed * slow)
     floor = scene.objects["Floor"].location.z + 0.5
-    corners = np.array([part.body.bound_box for part in parts])
+    hulls = [np.array([vertex.co for vertex in part.body.data.vertices]) for part in parts]
     lay(scene, ground, obj.matrix_world @ obj.pose.bones[names[chest]].head, height / 1.8)
     bodies, shown = [], {}
 
@@ -132,7 +132,8 @@ def fall(name, side, tone, reflexes, speed=1.2, frames=LAST, bones="MAIN", groun
 
     rigs.play(scene, rig.first, last, read)
     bodies = np.array(bodies)
-    low = np.einsum("mci,fmi->fmc", corners, bodies[:, :, 2, :3]).min(axis=2) + bodies[:, :, 2, 3]
+    low = np.transpose([(bodies[:, i, 2, :3] @ hull.T).min(axis=1) for i, hull in enumerate(hulls)])
+    low += bodies[:, :, 2, 3]
     parents = np.array([names.index(part.parent) if part.parent else -1 for part in parts])
     bind = np.array([part.bind for part in parts])
     up = world[:3, :3] @ own.up

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from core import quaternion, skeleton
+from core.anatomy.axes import limb_directions
 from core.pose import affine
 from core.ragdoll.bodies import fitting, overlap, shapes
 from core.ragdoll.bodies.fitting import BOX, COMPOUND, CONVEX_HULL, Shape, Skin
@@ -39,26 +40,23 @@ def test_a_shank_with_its_foot_becomes_two_parts_that_cover_it():
     assert found.distance(points).max() < 1e-9
     # The frame is that of the box around all parts, with its origin in the middle.
     local = (points - found.center) @ found.axes
-    assert local.max(axis=0) == pytest.approx(found.half, rel=1e-6)
-    assert local.min(axis=0) == pytest.approx(-found.half, rel=1e-6)
+    assert np.array([local.max(axis=0), -local.min(axis=0)]) == pytest.approx(np.tile(found.half, (2, 1)), rel=1e-6)
 
 
 def test_what_goes_straight_on_stays_one():
     points, bones, trees = boot(((0.05, 0.05, 0.1), (0.0, 0.0, -0.1)))
-    whole, found = split(points, bones, trees)
-    assert found is whole
-    _whole, forced = split(points, bones, trees, forced=True)
-    assert forced.kind == COMPOUND and forced.distance(points).max() < 1e-9
+    (whole, found), (_whole, forced) = (split(points, bones, trees, forced=each) for each in (False, True))
+    assert found is whole and forced.kind == COMPOUND and forced.distance(points).max() < 1e-9
 
 
 def test_overlaps_count_by_parts():
     """A ball above the instep lies in the hull of shank and foot, and in neither of them."""
     found = split(*boot())[1]
     hull = fitting.fit(boot()[0], np.eye(3), CONVEX_HULL, share=1.0)
-    ball = Shape("SPHERE", np.array([0.0, -0.12, 0.1]), np.eye(3), np.full(3, 0.03))
+    places = np.array([(0.0, -0.12, 0.1), (0.0, -0.2, 0.05)])
+    ball, near = (Shape("SPHERE", place, np.eye(3), np.full(3, 0.03)) for place in places)
     assert overlap.convex_depths([hull, ball], [0], [1])[0][0] > 0.0
     assert overlap.depths([found, ball], [0], [1], within=1.0)[0] == pytest.approx(0.03 - 0.06, abs=1e-3)
-    near = Shape("SPHERE", np.array([0.0, -0.2, 0.05]), np.eye(3), np.full(3, 0.03))
     assert overlap.depths([found, near], [0], [1])[0] == pytest.approx(0.02, abs=1e-3)
     away = np.tile(np.eye(4), (2, 2, 1, 1))
     away[1, 0, 2, 3] = -0.02
@@ -110,24 +108,28 @@ def test_bodies_with_merged_feet(kind):
     assert made[rows[1]].distance(tried) == pytest.approx(image.distance(tried), abs=1e-9)
 
 
-INERTIA_PARENTS = (-1, 0, 1, 0, 3)
+def test_a_limb_leads_to_the_joints_that_it_carries_however_bones_are_drawn():
+    heads, parents = np.array([(0, 0, 0), (0.3, 0, 0), (0.55, 0, 0), (0.65, 0, 0)]), np.array([-1, 0, 1, 2])
+    place, turns = (heads, heads + np.array((0, 0.3, 0))), np.tile(np.eye(3), (4, 1, 1))
+    made = shapes.plan_bodies(*place, turns, parents, parents < 1, ["AUTO"] * 4, None, np.eye(3), 1.0).shapes[1]
+    assert made.axes[:, 2] @ (1, 0, 0) > 0.999 and 2.0 * made.half[2] == pytest.approx(0.25)
+    assert np.allclose(limb_directions(type("Any", (), {"roles": ["GENERIC"] * 4}), parents, *place)[:3], (1, 0, 0))
 
 
 @pytest.mark.parametrize("place", (0.0, 1e4))
 def test_carried_tensors_are_those_of_the_points(place):
-    rng = np.random.default_rng(3)
-    count = len(INERTIA_PARENTS)
+    rng, parents = np.random.default_rng(3), (-1, 0, 1, 0, 3)
+    count = len(parents)
     masses, sizes = rng.uniform(0.5, 20.0, count), rng.uniform(0.05, 0.5, (count, 3))
     rotations, axes = quaternion.to_matrix(quaternion.normalize(rng.normal(size=(2, count, 4))))
     centers, pivots = (rng.uniform(-1.0, 1.0, (count, 3)) + place for _each in range(2))
     moments = fitting.own_moments(["BOX"] * count, sizes, masses)
-    carries = skeleton.descends(INERTIA_PARENTS)
-    course = affine(rotations, centers), affine(axes, pivots), carries
+    course = affine(rotations, centers), affine(axes, pivots), skeleton.descends(parents)
     found = joint_motors.carried_tensors(masses, moments, *course)
     # Eight equal points at the corners of a box of a third of a body's size have its moments.
     corners = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]) * sizes[:, None] / np.sqrt(12.0)
     points = corners @ rotations.swapaxes(1, 2) + centers[:, None]
-    for joint, inside in enumerate(carries):
+    for joint, inside in enumerate(course[2]):
         away = (points[inside] - pivots[joint]).reshape(-1, 3) @ axes[joint]
         squares = np.sum(away**2, axis=1)[:, None, None] * np.eye(3) - away[:, :, None] * away[:, None, :]
         expected = np.einsum("k,kij->ij", np.repeat(masses[inside] / 8.0, 8), squares)

@@ -179,7 +179,7 @@ class _Planner:
                 self.vertices[i] = tuple(map(np.concatenate, zip(*both, strict=True)))
 
     def _end_of(self, i, bone, merged) -> np.ndarray:
-        """The far end of a limb: the child joint; else the mesh, the merged bones, the drawn tail, the parent."""
+        """The far end: the child joint; else the mesh, the merged bones, the only child, the drawn tail, the parent."""
         head, tail = self.heads[bone], self.tails[bone]
         if self.children[i]:
             return np.mean(self.children[i], axis=0)
@@ -195,6 +195,9 @@ class _Planner:
             far = int(np.argmax(distance))
             if distance[far] > 1e-9 and (reach <= 0.0 or distance[far] <= 1.5 * reach):
                 return merged[far]
+        below = self.heads[np.asarray(self.bone_parents) == bone]
+        if len(below) == 1 and np.linalg.norm(below[0] - head) > 1e-9:
+            return below[0]
         length = float(np.linalg.norm(tail - head))
         if reach <= 0.0 or plausible(length, reach, extent(self.heads)):
             return tail
