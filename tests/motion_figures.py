@@ -21,7 +21,7 @@ _TRUNK, _HEAD = 0.4346, 0.0694
 
 def smooth(values, fps: float) -> np.ndarray:
     """Values [f, ..] without what is above `CUT`: a Butterworth low-pass of second order run both ways."""
-    k, s = np.tan(np.pi * CUT / 0.802 / fps), np.sqrt(2.0)
+    k, s = np.tan(np.pi * min(CUT / 0.802 / fps, 0.45)), np.sqrt(2.0)
     b, norm = k * k, 1.0 + s * k + k * k
     a = 2.0 * (k * k - 1.0) / norm, (1.0 - s * k + k * k) / norm
 
@@ -59,22 +59,21 @@ def figures(own, deltas, places, fps: float, gravity: float = 9.81) -> dict:
     def against(a, b):
         return quaternion.multiply(quaternion.conjugate(a), b)
 
-    mass = smooth(center_of_mass(own, places), fps)
+    mass = smooth(center_of_mass(own, places), fps * slow)
     speed, push = np.diff(mass, axis=0) * fps / fast, np.diff(mass, n=2, axis=0) * fps * fps / pull
     pelvis, limbs = spins(deltas[:, 0], fps) * slow, own.limbs[:, :2].ravel()
     joints = spins(against(deltas[:, own.above[limbs]], deltas[:, limbs]), fps) * slow
     spine = spins(against(deltas[:, 0], deltas[:, own.chest]), fps) * slow
     ends = places[:, own.limbs[:, 2]]
     moved = np.linalg.norm(np.diff(ends, axis=0), axis=-1) * fps / fast
-    pushed = np.linalg.norm(np.diff(smooth(ends, fps), n=2, axis=0), axis=-1) * fps * fps / pull
+    pushed = np.linalg.norm(np.diff(smooth(ends, fps * slow), n=2, axis=0), axis=-1) * fps * fps / pull
     found = {
         "seconds": (len(places) - 1) / fps / slow, "up": speed[:, 2].max(), "down": -speed[:, 2].min(),
         "across": np.linalg.norm(speed[:, :2], axis=1).max(), "up acc": push[:, 2].max(), "down acc": -push[:, 2].min(),
         "across acc": np.linalg.norm(push[:, :2], axis=1).max(), "pelvis": pelvis.max(),
         "pelvis 95": np.percentile(pelvis, 95), "spine": spine.max(), "joint": joints.max(),
         "joint 95": np.percentile(joints, 95, axis=0).max(), "hand": moved[:, 2:].max(),
-        "hand acc": pushed[:, 2:].max(),
-        "foot": moved[:, :2].max(), "foot acc": pushed[:, :2].max(),
+        "hand acc": pushed[:, 2:].max(), "foot": moved[:, :2].max(), "foot acc": pushed[:, :2].max(),
     }  # fmt: skip
     return {name: float(value) for name, value in found.items()}
 

@@ -141,9 +141,12 @@ def test_thick_forearms_that_go_on_beyond_the_wrists_keep_off_thick_thighs(own, 
     assert off[: len(keys)].min() > 1.4 * thick and off.min() > thick  # within which the thighs' bodies are
 
 
-def test_it_begins_at_rest_and_ends_in_the_animation_s_own_stance(own):
+def test_it_begins_at_rest_puts_paws_down_at_rest_and_ends_in_the_animation_s_own_stance(own):
     speeds = np.linalg.norm(np.diff(motion(own, planned(own, fps=240.0))[1], axis=0), axis=-1) * 240.0
     assert speeds[[0, -1]].max() < 0.1
+    made = planned(dog := biped("dog"), "belly", fps=240.0)
+    ends = dog.extract(*motion(dog, made)).ends[: int(made.times[1] * 240.0)]
+    assert made.planted[1].all() and np.linalg.norm(np.diff(ends[-4:], axis=0), axis=-1).max() * 240.0 < 0.03
     for name, own, made, deltas, places in some():
         there, stance = own.placed(made.move.matrix() @ standing(own))
         assert quaternion.angle_between(deltas[-1], there).max() < np.radians(2.0), name
@@ -180,6 +183,9 @@ def test_size_pace_side_and_seed(own):
     usual, hurt = planned(own), planned(own, pace=1.6)
     assert planned(biped("Mixamo", None, 0.01)).times == pytest.approx(usual.times, rel=1e-6)
     assert planned(own, gravity=GRAVITY / 4.0).times[-1] == pytest.approx(2.0 * usual.times[-1], rel=0.02)
+    slow = motion(own, planned(own, fps=FPS / 2, gravity=GRAVITY / 4)), FPS / 2, GRAVITY / 4
+    seen = [motion_figures.figures(own, *poses, *more) for poses, *more in ((motion(own, usual), FPS), slow)]
+    assert seen[0] == pytest.approx(seen[1], rel=1e-6)  # what it looks like, too
     one, same, other = (planned(own, seed=seed).times for seed in (1, 1, 2))
     assert np.array_equal(one, same) and not np.allclose(one, other)
     assert 1.4 < hurt.times[-1] / usual.times[-1] < 1.8 and "rest" in hurt.names
@@ -194,8 +200,7 @@ def test_size_pace_side_and_seed(own):
 @pytest.mark.parametrize("how", ("prone", "supine", "left"))
 def test_on_a_slope_hands_and_feet_are_on_the_slope(how):
     own, floor = biped("dog" if how in FOUR else "Mixamo"), Floor(0.3, (0.25, -0.2))
-    made = planned(own, how, 1, floor)
-    deltas, places = motion(own, made)
+    deltas, places = motion(own, made := planned(own, how, 1, floor))
     gaps = [points[..., 2] - floor.under(points) for points in (places, own.extract(deltas, places).ends)]
     assert gaps[0].min() > -0.02 * own.height
     assert most_slide(made, gaps[1][..., None], FPS) < 0.005 * own.height
@@ -223,19 +228,21 @@ def test_limbs_are_planted_on_what_is_there_and_he_gets_up_where_there_is_room(o
         assert max(stood) < 0.12 * own.height  # the ankle of a foot on its toes, and no limb stands on air
 
 
+def test_whoever_lies_with_his_feet_on_a_step_presses_up_from_what_is_below_his_trunk(own, monkeypatch):
+    spots, posture = get_up._spots, own.extract(*own.placed(lying(own, "prone")))
+    monkeypatch.setattr(get_up, "_spots", lambda *about: spots(*about)[:1])
+    turn = quaternion.conjugate(get_up._turn_to(-quaternion.rotate(posture.trunk[0], Z)))
+    posture = posture.moved(turn, quaternion.rotate(turn, posture.hip * (-1, -1, 0)))
+    made = planned(own, posture, floor=(floor := furnished(own, 0.08)))
+    lowest = -joint_balls(own).depths(own, *motion(own, made), floor)[np.rint(made.times[1:3] * FPS).astype(int)]
+    assert lowest[0, 0] < 0.02 * own.height and lowest[:, 3:5].max() < 0.02 * own.height
+
+
 @pytest.mark.parametrize("step", (-0.1, 0.08))
 def test_a_paw_that_is_drawn_in_over_an_edge_does_not_jump(step):
     own = biped("dog")
     joints = motion(own, planned(own, "right", 0, furnished(own, step)))[1][:, own.limbs[:, :3].ravel()]
     assert np.linalg.norm(np.diff(joints, n=2, axis=0), axis=-1).max() < 0.03 * own.height
-
-
-def test_paws_are_put_down_at_rest():
-    own = biped("dog")
-    made = planned(own, "belly", fps=240.0)
-    ends = own.extract(*motion(own, made)).ends[: int(made.times[1] * 240.0)]
-    speeds = np.linalg.norm(np.diff(ends[-4:], axis=0), axis=-1) * 240.0
-    assert made.planted[1].all() and speeds.max() < 0.03
 
 
 def test_a_twisted_spine_does_not_turn_on_the_other_way_round_where_he_gets_up_turned_about(own, monkeypatch):
@@ -256,8 +263,9 @@ def test_hands_that_hold_something_are_kept_off_the_floor(own):
 def test_before_a_stance_on_one_foot_he_stands_over_that_foot(own):
     stride = own.extract(*own.placed(standing(own)))
     stride.ends[1] += own.height * np.array([-0.3, 0.0, 0.15])
-    made = planned(own, stands=stride)
-    hip, foot = motion(own, made)[1][round(made.times[-2] * FPS)][[0, own.limbs[0, 2]], :2]
+    hip, foot = motion(own, made := planned(own, stands=stride))[1][round(made.times[-2] * FPS)][
+        [0, own.limbs[0, 2]], :2
+    ]
     assert np.linalg.norm(hip - foot) < 0.08 * own.height
 
 
@@ -272,8 +280,7 @@ def test_arms_that_lie_overhead_are_drawn_in_along_the_floor(own):
     deltas, places = own.placed(lying(own, "supine"))
     posture = own.extract(deltas, places)
     posture.ends[2:] = places[own.limbs[2:, 0]] + 0.9 * own.arm * quaternion.rotate(posture.trunk[1], Z)
-    made = planned(own, posture)
-    drawn = motion(own, made)[1][: int(made.times[1] * FPS)]
+    drawn = motion(own, made := planned(own, posture))[1][: int(made.times[1] * FPS)]
     highest = drawn[:, own.head, 2].max() + 0.2 * own.arm  # an arm led over the face stands a whole arm above it
     assert drawn[:, own.limbs[2:, 2], 2].max() < highest
 
@@ -282,8 +289,7 @@ def test_an_arm_behind_one_who_sits_is_drawn_in_beside_the_back(own):
     posture = own.extract(*own.placed(lying(own, "sitting")))
     way = quaternion.rotate(posture.trunk[1], np.array([-0.5, -0.25, -0.8]))
     posture.ends[3] = own.firsts(posture)[3] + 0.9 * own.arm * way
-    made = planned(own, posture)
-    deltas = motion(own, made)[0][int(made.times[1] * FPS / 2)]
+    deltas = motion(own, made := planned(own, posture))[0][int(made.times[1] * FPS / 2)]
     upper = quaternion.rotate(deltas[own.limbs[3, 0]], own.ways[3, 0])
     assert quaternion.rotate(quaternion.conjugate(deltas[own.chest]), upper)[0] > -0.6  # a shoulder lets it no further
 

@@ -36,7 +36,7 @@ TALL = 0.8  # of the height is the least room to stand up in
 _LOW, _SEATED = 0.15, 0.32  # of the height: an end below it stands on something; hips below it are over the knees
 _DOWN, _UP = 0.2, 0.25  # of the height: that far a limb is planted lower or higher than the ground at the hips
 _RAISED = 0.25  # of the height: by what trunk, feet and hands are kept off the floor
-_FOLDED = 0.8, 0.45  # of the leg of a biped, of a quadruped: nearer to its hip no foot is raised
+_FOLDED = 0.5  # of the leg: nearer to its hip no foot is raised
 _LEAST = 0.1  # [s] between two keys that are moved by hand
 SHORTEST = 3.0  # [s] from lying to standing
 HOLD, RESTS = 0.35, ("half kneel", "sit", "front")  # [s] for which one who is hurt rests, and where
@@ -176,18 +176,23 @@ def _raised(own: Biped, surface: Surface, found: Course, floor: Floor, seconds, 
     By a share [f, 1] it is what they just need, and in the end they are where the animation has them."""
     lift, least, need, uneven = np.zeros((len(seconds), 5)), None, 0.0, floor.relief is not None
     stiff = not np.isin(own.limbs[:2, 2:], surface.rows).any()
-    for _ in range(5 if stiff else 1 + own.four):  # raised, feet stiff with their shanks come to point down more
+    # Raised, feet stiff with their shanks come to point down more; knees rise by half of what feet do.
+    for _ in range(5 if stiff else 3 if uneven else 1 + own.four):
         deltas, places = found.at(seconds, lift)
         deep, knees = np.split(surface.depths(own, deltas, places, floor), [5], axis=1)
-        deep[:, 0] = np.maximum(deep[:, 0], knees.max(axis=1))
+        hips = places[:, own.limbs[:2, 0]].mean(axis=1)
+        low = np.where(uneven, hips[:, 2] - lift[:, 0] - floor.plane(hips) - floor.over(hips), np.inf) / own.height
+        # Legs of one who lies rise alone, and behind knees that bear him shanks do.
+        deep[:, 0] = np.maximum(deep[:, 0], np.where(low < _LOW, -np.inf, knees.max(axis=1)))
         deep[:, 1:3] = np.maximum(deep[:, 1:3], knees if uneven else -np.inf)
         # What they just need, whatever they are raised by for others' sake; nobody is raised over a wall.
         need = np.clip(np.where(np.isinf(deep), 0.0, lift + deep), need, _RAISED * own.height)
         ways = places[:, own.limbs[:, 2]] - places[:, own.limbs[:, 0]] - (lift[:, 1:] - lift[:, :1])[..., None] * Z
-        spare, lift = np.linalg.norm(ways[:, :2], axis=-1) - _FOLDED[own.four] * own.leg, reached_over(need, reach)
-        # He rises with both feet, and with one that would come too near to its hip.
+        spare, lift = np.linalg.norm(ways[:, :2], axis=-1) - _FOLDED * own.leg, reached_over(need, reach)
+        # He rises with one that would come too near to its hip, and with both but where he sits or kneels.
         near = (lift[:, 1:3] - np.maximum(spare, 0.0)).max(axis=1)
-        need[:, 0] = np.maximum.reduce([need[:, 0], need[:, 1:3].min(axis=1), near])
+        near = np.maximum(near, np.where(low < _SEATED, 0.0, need[:, 1:3].min(axis=1)))
+        need[:, 0] = np.maximum(need[:, 0], near)
         if least is None:
             least = np.maximum(need - need[-1], 0.0)
         lift[:, :1] = reached_over(need[:, :1], reach)
