@@ -175,9 +175,9 @@ def to_rotation_vector(q: ArrayLike) -> np.ndarray:
     w, vector = q[..., 0], q[..., 1:]
     sine = _length(vector)
     small = sine < _SERIES_ANGLE * w
-    tangent = sine / np.where(small, w, 1)
-    square = tangent * tangent
-    series = 2 * (1 - square / 3 + square * square / 5) / np.where(small, w, 1)
+    divisor = np.where(small, w, 1)
+    square = (sine / divisor) ** 2
+    series = 2 * (1 - square / 3 + square * square / 5) / divisor
     factor = np.where(small, series, 2 * np.arctan2(sine, w) / np.where(sine == 0, 1, sine))
     return factor[..., None] * vector
 

@@ -131,8 +131,8 @@ class Muscles:
     def command(self, own: JointDrives, run, relative, frame: Frame) -> tuple:
         """What `Law.joint_command` gives."""
         course = relative[self.of], self.start, self.end, self.weight
-        carried = run.inertia[own.rows[self.of]], partial(own.carried, run, self.of)
-        return drives.of("SPRING").joint_command(Joints(*course, *carried, 0.0, self.parameters, frame, self.memory))
+        carried = 0.0, partial(own.carried, run, self.of), 0.0  # of which springs need the tensors alone
+        return drives.of("SPRING").joint_command(Joints(*course, *carried, self.parameters, frame, self.memory))
 
 
 def gather_motors(characters, parents: np.ndarray, frames: tuple) -> JointDrives | None:

@@ -7,7 +7,7 @@ character recovers, its animation goes on where it lies (`motion.getting_up`). A
 
 import math
 from dataclasses import fields, replace
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 from mathutils import Vector
@@ -211,7 +211,9 @@ class Recovery:
         # Weak muscles lag behind a blend, which brings them there all the same.
         if self._carrying.planned is not None and np.linalg.norm(ways[0]) > ASTRAY * self.character.height:
             return self._trunk[0]
-        met = ground.meetings(run.effect("recoveries").around(), places, ways)
+        others = run.effect("recoveries")
+        others.around = others.around or ground.bounded(ground.solids(run.graph.scene), run.graph)
+        met = ground.meetings(others.around, places, ways)
         ends, depth = places + ways, PRESSED * self.character.height
         return next((self._trunk[row] for row, at, enters in met if enters and math.dist(ends[row], at) > depth), None)
 
@@ -414,7 +416,7 @@ class Recoveries(shot_run.Effect):
         """Step the states of all characters, and set what holds in the next frame."""
         if not self.by_name:
             return
-        frame, self.around = run.frame, cache(lambda: ground.bounded(ground.solids(scene), run.graph))
+        frame, self.around = run.frame, None  # the frame's solids, see `ground.bounded`, once somebody asks
         speeds = np.linalg.norm(run.body[:, :3, 3] - run.body_before[:, :3, 3], axis=1) / seconds
         for own in self.by_name.values():
             own.note_shown(frame, run.graph)

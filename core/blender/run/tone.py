@@ -203,7 +203,7 @@ class Tone(shot_run.Effect):
         if not faded.any():
             return self._end, self._led_to.copy()
         if faded.min() >= tone.STRETCHES + tone.BRAKES:  # they lead nowhere any more
-            return relative, relative.copy()
+            return relative.copy(), relative.copy()
         start, end = tone.let_go(np.array((led, self._led_to)), faded, *self._stretched, relative)
         return np.where(faded[0, :, None] > 0.0, start, self._end), end
 

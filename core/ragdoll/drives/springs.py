@@ -46,10 +46,10 @@ def _poles(frequency, damping_ratio, step):
     """Sum and product of the two poles of a damped oscillator sampled every `step` seconds."""
     phase = np.minimum(2.0 * np.pi * np.asarray(frequency, dtype=float) * step, _LARGEST_PHASE)
     ratio = np.asarray(damping_ratio, dtype=float)
-    decay = np.exp(-ratio * phase)
-    turned = phase * np.sqrt(np.abs(1.0 - ratio**2))
+    damped, turned = ratio * phase, phase * np.sqrt(np.abs(1.0 - ratio**2))
+    decay = np.exp(-damped)
     # exp(-z p) cosh(x) written with the exponents together, as one alone overflows
-    overdamped = np.exp(turned - ratio * phase) + np.exp(-turned - ratio * phase)
+    overdamped = np.exp(turned - damped) + np.exp(-turned - damped)
     return np.where(ratio < 1.0, 2.0 * decay * np.cos(turned), overdamped), decay**2
 
 

@@ -38,7 +38,7 @@ STIFFENS, STIFF = np.radians(20.0), 0.8  # before a limit, and the weight that i
 THIN = 1e-3  # [rad] least range of a swing
 REACHES, HELD = 0.15, 0.6  # [s] in which an arm goes to where it hurts, and its weight then
 SWIVELS, KEPT = np.radians(np.arange(-90.0, 91.0, 10.0)), 0.1  # of elbows about the way; what that costs by the radian
-CHOICES = 6  # relaxed, forwards, backwards, left, right, in the air; as `anatomy.joints.POSTURES` begins
+CHOICES, FORWARDS = 6, 1  # relaxed, forwards, backwards, left, right, in the air; as `anatomy.joints.POSTURES` begins
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,6 @@ class Fall:
     def settled(self) -> float:
         """How far the pose at the knock-out has gone over into the posture, 0..1."""
         return float(smooth_step(self.gone))
-
-    @property
-    def forwards(self) -> float:
-        """The share of the posture that protects in a fall forwards."""
-        return self.shares[1]
 
     @property
     def strength(self) -> float:
@@ -105,7 +100,7 @@ def step(fall: Fall, found: Trunk, reflexes: bool, seconds: float) -> Fall:
     met = -BEFORE if near and fall.met == math.inf else fall.met + passed
     lands = (math.sqrt(max(falls**2 + 2.0 * pull * found.clearance, 0.0)) - falls) / pull / scale if pull else math.inf
     clock = fall.clock + passed
-    longer = max(min(clock + lands, HIGH[1]) - SETTLES, 0.0) * fall.forwards  # limbs go on moving until the floor
+    longer = max(min(clock + lands, HIGH[1]) - SETTLES, 0.0) * fall.shares[FORWARDS]  # limbs move on until the floor
     gone = max(fall.gone, min(clock / (SETTLES + longer), fall.gone + passed / SETTLES, 1.0))
     ends = touched or (fall.clock >= LATEST and sinks < STILL_FALLING)
     holds_on = reflexes and speed > TUMBLING  # down the stairs
@@ -155,10 +150,10 @@ def target(falls: list, of: np.ndarray, start: np.ndarray, postures: tuple, kept
         of: to which of the falls each joint belongs [k]. kept: share of the pose at the knock-out that legs keep [k].
     """
     known, turns = postures
-    ways = np.array([(fall.settled, fall.forwards, *fall.shares) for fall in falls])[of]
-    mixed = quaternion.normalize(np.einsum("kp,pkj->kj", ways[known, 2:], turns))
+    ways = np.array([(fall.settled, *fall.shares) for fall in falls])[of]
+    mixed = quaternion.normalize(np.einsum("kp,pkj->kj", ways[known, 1:], turns))
     result = start.copy()
-    result[known] = quaternion.slerp(start[known], mixed, (ways[:, 0] * (1.0 - kept * ways[:, 1]))[known])
+    result[known] = quaternion.slerp(start[known], mixed, (ways[:, 0] * (1.0 - kept * ways[:, 1 + FORWARDS]))[known])
     return result
 
 
