@@ -70,11 +70,6 @@ class Fall:
         return float(smooth_step(self.gone))
 
     @property
-    def forwards(self) -> float:
-        """The share of the posture that protects in a fall forwards."""
-        return self.shares[1]
-
-    @property
     def strength(self) -> float:
         """Factor on the tone."""
         return float(1.0 - (1.0 - LEFT) * smooth_step(self.faded / FADES))
@@ -105,7 +100,9 @@ def step(fall: Fall, found: Trunk, reflexes: bool, seconds: float) -> Fall:
     met = -BEFORE if near and fall.met == math.inf else fall.met + passed
     lands = (math.sqrt(max(falls**2 + 2.0 * pull * found.clearance, 0.0)) - falls) / pull / scale if pull else math.inf
     clock = fall.clock + passed
-    longer = max(min(clock + lands, HIGH[1]) - SETTLES, 0.0) * fall.forwards  # limbs go on moving until the floor
+    longer = (
+        max(min(clock + lands, HIGH[1]) - SETTLES, 0.0) * fall.shares[1]
+    )  # forwards limbs go on moving until the floor
     gone = max(fall.gone, min(clock / (SETTLES + longer), fall.gone + passed / SETTLES, 1.0))
     ends = touched or (fall.clock >= LATEST and sinks < STILL_FALLING)
     holds_on = reflexes and speed > TUMBLING  # down the stairs
@@ -155,7 +152,7 @@ def target(falls: list, of: np.ndarray, start: np.ndarray, postures: tuple, kept
         of: to which of the falls each joint belongs [k]. kept: share of the pose at the knock-out that legs keep [k].
     """
     known, turns = postures
-    ways = np.array([(fall.settled, fall.forwards, *fall.shares) for fall in falls])[of]
+    ways = np.array([(fall.settled, fall.shares[1], *fall.shares) for fall in falls])[of]
     mixed = quaternion.normalize(np.einsum("kp,pkj->kj", ways[known, 2:], turns))
     result = start.copy()
     result[known] = quaternion.slerp(start[known], mixed, (ways[:, 0] * (1.0 - kept * ways[:, 1]))[known])
