@@ -223,8 +223,11 @@ class _Planner:
         may = {"gap": GAP * self.size, "may_overlap": near | siblings}
         told_apart = np.zeros(len(first), dtype=bool)
         told_apart[overlap.separate(shapes, first, second, **may, **symmetry, points=points)] = True
-        # A body next to its grandparent (thigh and pelvis, with a stub between them) meets it when the joints bend.
-        radius = np.array([np.sort(shape.half)[1] for shape in shapes])
+        # A body next to its grandparent (thigh and pelvis, with a stub between them) meets it when the joints bend, and
+        # a limb what leads the other way in the middle from where it hangs (thigh and belly).
+        radius, middle = np.array([np.sort(shape.half)[1] for shape in shapes]), self.twins == np.arange(len(parents))
+        ways = np.array([shape.axes[:, 2] for shape in shapes])
+        near |= siblings & (middle[first] != middle[second]) & (np.sum(ways[first] * ways[second], axis=1) < -0.5)
         depth = overlap.depths(shapes, first[near], second[near], within=self.size)
         told_apart[near] |= -depth < GRANDPARENT_ROOM * (radius[first] + radius[second])[near]
         return [(int(i), int(j)) for i, j in zip(first[told_apart], second[told_apart], strict=True)]
