@@ -103,12 +103,9 @@ def choice_of(options) -> bake.Choice:
         frames=bake.ACTIVE if options.active_frames else bake.RANGE,
         destination=options.destination.removeprefix("combined-").upper(),
         combined=options.destination.startswith("combined"),
-        to=options.to.upper(),
-        root_motion=options.root_motion.upper(),
-        limbs=options.limbs.upper(),
-        exact_joints=options.exact_joints,
-        loop=options.loop,
-    )
+        to=options.to.upper(), root_motion=options.root_motion.upper(), limbs=options.limbs.upper(),
+        exact_joints=options.exact_joints, loop=options.loop,
+    )  # fmt: skip
 
 
 def _chosen(options) -> list[str]:

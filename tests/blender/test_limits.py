@@ -187,15 +187,11 @@ def test_a_bone_stops_at_its_cone_in_every_direction(fresh_scene, cone):
 
 
 SINGLE = (  # joint, limits [deg], the axis that is tried
-    ("CONE", (0, -20, 0), (0, 50, 0), 1),
-    ("CONE", (0, -150, 0), (0, 120, 0), 1),
-    ("CONE", (-40, -10, -30), (120, 10, 30), 0),
-    ("HINGE", (-10, 0, 0), (130, 0, 0), 0),
-    ("HINGE", (10, 0, 0), (40, 0, 0), 0),
-    ("HINGE", (0, -30, 0), (0, 60, 0), 1),
-    ("HINGE", (0, 0, -100), (0, 0, 5), 2),
-    ("FIXED", (0, 0, 0), (0, 0, 0), 0),
-)
+    ("CONE", (0, -20, 0), (0, 50, 0), 1), ("CONE", (0, -150, 0), (0, 120, 0), 1),
+    ("CONE", (-40, -10, -30), (120, 10, 30), 0), ("HINGE", (-10, 0, 0), (130, 0, 0), 0),
+    ("HINGE", (10, 0, 0), (40, 0, 0), 0), ("HINGE", (0, -30, 0), (0, 60, 0), 1),
+    ("HINGE", (0, 0, -100), (0, 0, 5), 2), ("FIXED", (0, 0, 0), (0, 0, 0), 0),
+)  # fmt: skip
 
 
 def test_a_bone_stops_at_either_end_of_a_range(fresh_scene):

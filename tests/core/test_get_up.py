@@ -13,7 +13,8 @@ from core import pose as pose_space
 from core import quaternion
 from core.motion.biped import Z, stacked
 from core.motion.get_up import plan as get_up
-from core.motion.get_up.keys import Floor, Ranges, Relief, Surface, joint_balls, turned
+from core.motion.get_up.course import Course
+from core.motion.get_up.keys import Clearances, Floor, Key, Ranges, Relief, Surface, joint_balls, turned
 from core.motion.get_up.plan import CHEST, LEFT, PRONE, RIGHT, SUPINE, Manner, Moved, NoRoom
 from motion_figures import most_slide
 from refusals import refuses
@@ -274,6 +275,19 @@ def test_a_head_that_is_turned_far_does_not_go_on_all_round(own):
     posture.trunk[2] = quaternion.multiply(posture.trunk[1], turned(-130.0))
     deltas = motion(own, planned(own, posture))[0]
     assert quaternion.angle_between(deltas[:, own.chest], deltas[:, own.head]).max() < np.radians(135.0)
+
+
+def test_an_arm_is_drawn_in_the_way_round_that_its_shoulder_allows(own):
+    stands, keys, surface = own.extract(*own.placed(standing(own))), [], joint_balls(own)
+    for turn in np.radians([(-55.0, 67.0, -68.0), (-31.0, -50.0, 93.0)]):
+        ways = quaternion.rotate(quaternion.from_rotation_vector(turn), np.array([(0.0, 1.0, 0.0), (0.7, -0.7, 0.0)]))
+        keys.append(Key("", 0.0, replace(stands, ends=stands.ends.copy(), poles=stands.poles.copy())))
+        keys[-1].posture.ends[2] = own.firsts(stands)[2] + own.upper[2] * ways.sum(axis=0)
+        keys[-1].posture.poles[2] = ways[0]
+    cone = (("CONE", (-0.75, -1.4, -2.35), (1.5, 1.4, 1.6)),)
+    ranges = Ranges(own.limbs[2:3, 0], np.array([own.chest]), turned(pitch=90.0)[None], cone)
+    course = Course(own, surface, Clearances.of(own, surface), FLAT, keys, (0.0, 1.0), 1.0, ranges=ranges)
+    assert ranges.excess(course.at(np.linspace(0.0, 1.0, 13))[0]).max() < np.radians(30.0)
 
 
 def test_arms_that_lie_overhead_are_drawn_in_along_the_floor(own):

@@ -156,15 +156,10 @@ def test_one_sided_profile_gets_its_other_side():
 @pytest.mark.parametrize(
     ("name", "other"),
     [
-        ("hand.L", "hand.R"),
-        ("hand.l.001", "hand.r.001"),
-        ("mixamorig:LeftArm", "mixamorig:RightArm"),
-        ("thigh_r", "thigh_l"),
-        ("Bip01 L Thigh", "Bip01 R Thigh"),
-        ("leftover", "leftover"),
-        ("Bone.003", "Bone.003"),
+        ("hand.L", "hand.R"), ("hand.l.001", "hand.r.001"), ("mixamorig:LeftArm", "mixamorig:RightArm"),
+        ("thigh_r", "thigh_l"), ("Bip01 L Thigh", "Bip01 R Thigh"), ("leftover", "leftover"), ("Bone.003", "Bone.003"),
     ],
-)
+)  # fmt: skip
 def test_flipped_names(name, other):
     assert mirror.flipped_name(name) == other
     assert mirror.flipped_name(other) == name

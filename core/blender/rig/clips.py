@@ -24,12 +24,9 @@ from .armature import converted, values_of
 
 # Value of each rotation property in bind pose.
 _REST = {
-    "location": (0.0, 0.0, 0.0),
-    "rotation_quaternion": (1.0, 0.0, 0.0, 0.0),
-    "rotation_euler": (0.0, 0.0, 0.0),
-    "rotation_axis_angle": (0.0, 0.0, 1.0, 0.0),
-    "scale": (1.0, 1.0, 1.0),
-}
+    "location": (0.0, 0.0, 0.0), "rotation_euler": (0.0, 0.0, 0.0), "scale": (1.0, 1.0, 1.0),
+    "rotation_quaternion": (1.0, 0.0, 0.0, 0.0), "rotation_axis_angle": (0.0, 0.0, 1.0, 0.0),
+}  # fmt: skip
 _MODE = "rotation_mode"
 CYCLE_SAMPLES = 4  # a frame, of clips whose ends are between frames
 

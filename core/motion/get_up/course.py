@@ -30,7 +30,8 @@ _SOFT = 0.08  # of a pole's height: how gently knees and elbows are kept off the
 _OUT = 0.3  # of the way out to the side that arms take which lie overhead: so far all others go, too
 _RAISES = 0.65  # of what a quadruped's legs lack that are drawn ahead below its trunk: by less, shoulders fold too far
 _DRAGGED = 2.2  # times slower than their bounds limbs are drawn in, which slide over the floor and over each other
-_QUICK = 1.4, 4.0  # by 1 over that share of an interval loose limbs of bipeds, of quadrupeds come to stand
+_QUICK = 2.4, 4.0  # by 1 over that share of an interval loose limbs of bipeds, of quadrupeds come to stand
+_HALF_TURN, _WORTH = 0.5, np.radians(20.0)  # cosine of half the angle, [rad]: when one is drawn in the other way round
 PLANTED = 1e-6  # [m] a limb that moves by less from key to key stands
 
 
@@ -114,6 +115,18 @@ class Course:
         self._shapes = [array.shape[1:] for array in arrays]
         arrays = [q.ensure_continuity(a) if a.shape[-1] == 4 else a for a in arrays]
         self._values = np.concatenate([array.reshape(len(keys), -1) for array in arrays], axis=1)
+        if ranges is not None:
+            self._turn_back(ranges)
+
+    def _turn_back(self, ranges) -> None:
+        """Draw in limbs the other way round that would turn by almost half a turn to where no joint lets them."""
+        upper, way = (self._values[i, -48:].reshape(4, 3, 4)[:, 0] for i in (0, 1))
+        far, found = np.abs(dot(upper, way)[:, 0]) < _HALF_TURN, []
+        for _ in range(2):  # the other way round, and back
+            upper[far] *= -1.0
+            beyond = ranges.excess(self.at(self.times[1] * np.array([0.3, 0.5, 0.7]))[0]).max(axis=0)
+            found.append([beyond[ranges.rows == row].sum() for row in self.own.limbs[:, 0]])
+        upper[far & (np.subtract(*found[::-1]) > _WORTH)] *= -1.0
 
     def _keep_out(self, surface: Surface, postures: Posture, free) -> None:
         """Bring arms that are free [k - 2, 2, 1] out of the trunk at all keys but the first and the last."""

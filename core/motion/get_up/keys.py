@@ -250,14 +250,11 @@ class Clearances:
             return 2.0 * (knee - room) - own.hips
 
         return Clearances(
-            front=reach(trunk, own.hip0, X, 0.065 * h),
-            back=reach(trunk, own.hip0, -X, 0.065 * h),
+            front=reach(trunk, own.hip0, X, 0.065 * h), back=reach(trunk, own.hip0, -X, 0.065 * h), sole=sole,
             knee=float(np.clip(surface.extent(own.limbs[0, 1], np.zeros(3), X), 0.035 * h, 0.06 * h)),
-            palm=stiff(2, own.ways[2, 1], 0.025 * h),
-            sole=sole,
-            tuck=stiff(0, X, max(0.8 * length, 0.5 * sole) + 0.01 * h),
+            palm=stiff(2, own.ways[2, 1], 0.025 * h), tuck=stiff(0, X, max(0.8 * length, 0.5 * sole) + 0.01 * h),
             apart=float(max(own.hips, *(aside(leg) / 1.2 for leg in LEGS))),
-        )
+        )  # fmt: skip
 
 
 def turned(yaw=0.0, pitch=0.0, roll=0.0) -> np.ndarray:

@@ -176,23 +176,22 @@ def _raised(own: Biped, surface: Surface, found: Course, floor: Floor, seconds, 
     By a share [f, 1] it is what they just need, and in the end they are where the animation has them."""
     lift, least, need, uneven = np.zeros((len(seconds), 5)), None, 0.0, floor.relief is not None
     stiff = not np.isin(own.limbs[:2, 2:], surface.rows).any()
-    # Raised, feet stiff with their shanks come to point down more; knees rise by half of what feet do.
-    for _ in range(5 if stiff else 3 if uneven else 1 + own.four):
+    for _ in range(5 if stiff else 3 if uneven else 1 + own.four):  # raised, stiff feet come to point down more
         deltas, places = found.at(seconds, lift)
         deep, knees = np.split(surface.depths(own, deltas, places, floor), [5], axis=1)
         hips = places[:, own.limbs[:2, 0]].mean(axis=1)
-        low = np.where(uneven, hips[:, 2] - lift[:, 0] - floor.plane(hips) - floor.over(hips), np.inf) / own.height
-        # Legs of one who lies rise alone, and behind knees that bear him shanks do.
-        deep[:, 0] = np.maximum(deep[:, 0], np.where(low < _LOW, -np.inf, knees.max(axis=1)))
-        deep[:, 1:3] = np.maximum(deep[:, 1:3], knees if uneven else -np.inf)
+        high = (hips[:, 2] - lift[:, 0] - floor.plane(hips) - floor.over(hips))[:, None] / own.height
+        # Legs of one who lies rise alone on what is there, and behind knees that bear him shanks do.
+        deep[:, 0] = np.maximum(deep[:, 0], np.where(uneven & (high < _LOW), -np.inf, knees).max(axis=1))
+        deep[:, 1:3] = np.maximum(deep[:, 1:3], np.where(uneven | (high < _LOW), knees, -np.inf))
         # What they just need, whatever they are raised by for others' sake; nobody is raised over a wall.
         need = np.clip(np.where(np.isinf(deep), 0.0, lift + deep), need, _RAISED * own.height)
         ways = places[:, own.limbs[:, 2]] - places[:, own.limbs[:, 0]] - (lift[:, 1:] - lift[:, :1])[..., None] * Z
         spare, lift = np.linalg.norm(ways[:, :2], axis=-1) - _FOLDED * own.leg, reached_over(need, reach)
         # He rises with one that would come too near to its hip, and with both but where he sits or kneels.
         near = (lift[:, 1:3] - np.maximum(spare, 0.0)).max(axis=1)
-        near = np.maximum(near, np.where(low < _SEATED, 0.0, need[:, 1:3].min(axis=1)))
-        need[:, 0] = np.maximum(need[:, 0], near)
+        both = np.where(uneven & (high[:, 0] < _SEATED), 0.0, need[:, 1:3].min(axis=1))
+        need[:, 0] = np.maximum.reduce([need[:, 0], both, near])
         if least is None:
             least = np.maximum(need - need[-1], 0.0)
         lift[:, :1] = reached_over(need[:, :1], reach)

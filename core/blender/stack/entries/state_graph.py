@@ -31,13 +31,9 @@ STATE_SOURCES = (
     ("BLEND_SPACE", "Blend Space", "One of the character's blend spaces"),
 )
 COMPARE = (
-    (">", ">", "Above"),
-    (">=", "\u2265", "Above or equal"),
-    ("<", "<", "Below"),
-    ("<=", "\u2264", "Below or equal"),
-    ("==", "=", "Equal"),
-    ("!=", "\u2260", "Other than"),
-)
+    (">", ">", "Above"), (">=", "\u2265", "Above or equal"), ("<", "<", "Below"),
+    ("<=", "\u2264", "Below or equal"), ("==", "=", "Equal"), ("!=", "\u2260", "Other than"),
+)  # fmt: skip
 
 
 class ActiveRagdollParameter(Named, bpy.types.PropertyGroup):
