@@ -273,7 +273,7 @@ def _hurrying(body: Body, state: State, stride: Stride, seconds: float) -> State
 
 
 def pace(body: Body, state: State) -> float:
-    """How fast the gait runs now: hurried after a push from ahead or aside, a little slow when it has to wait."""
+    """How fast the gait runs now: hurried after a push, a little slow when it has to wait."""
     return 1.0 + (state.hurries[1] or -min(0.15, state.ahead) * state.is_calm(body))
 
 
