@@ -29,13 +29,14 @@ STRETCHED = 0.985  # of a leg is as far as a foot is put from its hip joint
 AHEAD, BACK, OUT, IN, REACH = 0.80, 0.60, 0.65, 0.60, 0.70
 LOST = 0.95  # of the leg: with the capture point so far from the feet no step catches it
 DECIDED, FORESEEN = 0.3, 2.5  # [s] after a push when it is known whether steps will catch it; so far ahead
-SINKS, RISES = 0.42, 0.25  # of gravity: how fast the hip begins to go down, and to stop, for feet that are far apart
+SINKS, RISES, LEADS = 0.42, 0.25, 0.10  # of gravity: how fast the hip begins to go down, and to stop; [s] ahead of need
 JERKED = 0.55  # of gravity: faster than that a hip goes up or down only if its animation does without any hurry
 YIELDS = 0.28  # of a radian of the pendulum: how long a push takes from where it acts to the hip
 LATENCY, STEP, GATHER = 0.10, 0.32, 0.5  # [s] until a push is answered; of steps out of standing: to catch it, after it
-# By how much a gait is hurried; its share after a push from behind; until when, and until it is not any more [s]
-HURRIED, FORWARDS, UNTIL, EASED = 0.5, 0.5, 1.5, 0.33
-FULLY, QUICKENS = 0.36, 4.75  # [m/s] of the hip at 1.8 m for which it hurries in full; by how much more in a second
+# By how much a gait is hurried; its share when pushed ahead; for how long [s]; for what speed of the hip [m/s] at 1.8 m
+HURRIED, FORWARDS, UNTIL, FULLY = 0.5, 0.5, 1.48, 0.36
+# By so much of gravity a gait that gets quicker accelerates its own hip; by how much in a second at most; slower again
+QUICKENS, QUICKENS_MOST, EASES = 0.43, 10.0, 0.33
 LANDS, QUICKEST_GAIT = 0.45, 2.0  # [s] until a foot lands: a slower gait hurries the more, at most so many times
 _GAIN, _BEYOND = 0.6, 0.05  # of the pressure behind the capture point; how much further than it a foot lands
 # Of steps out of standing: weight is taken off the foot for so long before [s]; a foot lands so far outside of the
@@ -112,7 +113,7 @@ class State(NamedTuple):
     high: tuple = ()  # its animation's hip and, from the second frame on, its rate
     ahead: float = 0.0  # how far the gait is ahead of its frame [frames]
     clock: float = math.inf  # since the last push [s]
-    hurries: float = 0.0  # by how much faster than its own the gait gets after it
+    hurries: tuple = (0.0, 0.0)  # by how much faster than its own the gait gets after it, and is
     home: float = 0.0  # how much of the way back each step takes [m]
     fell: bool = False  # no step can catch it
     unloads: tuple = ()  # the foot that weight is taken off before it steps, and for how long already [s] as of 1.8 m
@@ -206,6 +207,7 @@ def left(hip: complex, turn: float, shift: complex, rise: float) -> State:
 def step(body: Body, state: State, stride: Stride, push: Push, seconds: float, manner: Manner) -> State:
     """The state one frame later; `stride` is that of the animation at the coming frame."""
     before, state = state, _pushed(body, state, stride, push, seconds)
+    state = _hurrying(body, state, stride, seconds)
     state = _stepping_out(body, state, stride, seconds, manner)
     state = _swinging(body, state, stride, seconds)
     feet = [_foot(body, state, stride, k, seconds, manner) for k in (0, 1)]
@@ -244,31 +246,35 @@ def _pushed(body: Body, state: State, stride: Stride, push: Push, seconds: float
     state = state._replace(load=load, carried=carried, speed=state.speed - push.start)
     if abs(way - push.start) < 1e-3 * body.size / body.time:
         return state._replace(clock=state.clock + seconds)
-    lean = state.lean[0], state.lean[1] + 1.3 * speed / body.pendulum
-    fresh = state.clock > 4.0 * LATENCY * body.time  # a push that lasts is answered once
-    felt = way - push.start
-    hurries = HURRIED * (FORWARDS if dot(felt, stride.heading) > 0.5 * abs(felt) else 1.0)
-    swings = [left for left, stands in zip(stride.seconds, stride.stands, strict=True) if not stands]
-    pace = (1.0 + hurries) * max(1.0, max(swings, default=0.0) / (LANDS * body.time))
-    share = min(abs(state.speed + state.coming + felt) * body.time / (FULLY * body.size), 1.0)
-    hurries = 0.0 if _stays(body, stride) else share * (min(pace, QUICKEST_GAIT) - 1.0)
     return state._replace(
         coming=state.coming + way,
-        lean=lean,
-        clock=0.0 if fresh else state.clock + seconds,
-        hurries=hurries if fresh else max(hurries, state.hurries),
+        lean=(state.lean[0], state.lean[1] + 1.3 * speed / body.pendulum),
+        clock=0.0 if state.clock > 4.0 * LATENCY * body.time else state.clock + seconds,  # one that lasts: once
         home=0.0,
         feet=tuple(foot._replace(own=foot.own and CATCH) for foot in state.feet),
     )
 
 
+def _hurrying(body: Body, state: State, stride: Stride, seconds: float) -> State:
+    """The gait gets faster, as long as the hip is not caught, so that a foot in the air lands in time."""
+    now, away = state.clock / body.time, state.capture(body) - state.offset
+    caught = math.isinf(now) or _stays(body, stride) or state.is_calm(body)
+    hurries = state.hurries[0] if now < UNTIL or not caught else 0.0
+    if not caught:
+        usual = HURRIED * (FORWARDS if dot(away, stride.heading) > 0.5 * abs(away) else 1.0)
+        swings = [left for left, stands in zip(stride.seconds, stride.stands, strict=True) if not stands]
+        pace = (1.0 + usual) * max(1.0, max(swings, default=0.0) / (LANDS * body.time))
+        share = min(abs(away) * body.omega * body.time / (FULLY * body.size), 1.0)
+        hurries = max(hurries, share * (min(pace, QUICKEST_GAIT) - 1.0))
+    goes = max(abs(hip - stride.hip) / max(left, seconds) for hip, left in zip(stride.hips, stride.seconds))
+    most = min(QUICKENS * body.gravity / max(goes, 1e-9), QUICKENS_MOST / body.time)
+    most, now = most * clamped(state.clock - LATENCY * body.time, 0.0, seconds), state.hurries[1]
+    return state._replace(hurries=(hurries, clamped(hurries, now - EASES * most, now + most)))
+
+
 def pace(body: Body, state: State) -> float:
-    """How fast the gait runs now: hurried after a push from ahead or aside, a little slow when it has to wait."""
-    now = state.clock / body.time
-    if state.hurries and now < UNTIL + EASED:
-        rise, fall = QUICKENS * (now - LATENCY), state.hurries * (UNTIL + EASED - now) / EASED
-        return 1.0 + clamped(min(rise, fall), 0.0, state.hurries)
-    return 1.0 - min(0.15, state.ahead) if state.is_calm(body) else 1.0
+    """How fast the gait runs now: hurried after a push, a little slow when it has to wait."""
+    return 1.0 + (state.hurries[1] or -min(0.15, state.ahead) * state.is_calm(body))
 
 
 def shown(state: State, stride: Stride, k: int) -> complex:
@@ -282,8 +288,7 @@ def _swinging(body: Body, state: State, stride: Stride, seconds: float) -> State
     if state.unloads:
         feet = [shown(state, stride, state.unloads[0])]
     own, heading = stride.pressure, stride.heading
-    borne = [ankle for ankle, stands in zip(stride.ankles, stride.stands, strict=True) if stands]
-    borne = bearing(body, borne, own, heading)
+    borne = bearing(body, [stride.ankles[k] for k in (0, 1) if stride.stands[k]], own, heading)
     # Who only walks back keeps over his feet: nothing has pushed him that a pendulum would have to catch.
     settles = math.isinf(state.clock) or any(foot.own == SETTLE for foot in state.feet)
     goal = 0.5 * sum(foot.swing[1] if foot.swing else foot.offset for foot in state.feet)
@@ -484,7 +489,7 @@ def _aside(body: Body, stride: Stride, k: int, between: complex) -> complex:
     side = 1.0 - 2.0 * k
     usual = side * ((stride.ankles[k] - stride.ankles[1 - k]) / stride.heading).imag
     between /= stride.heading
-    past = 3.0 * max(abs(between.real) - PAST * body.size, 0.0)
+    past = 1.5 * max(abs(between.real) - PAST * body.size, 0.0)
     return 1j * side * max(min(BESIDE * body.size, usual) - past - side * between.imag, 0.0) * stride.heading
 
 
@@ -515,7 +520,7 @@ def _hip(body: Body, state: State, stride: Stride, seconds: float) -> State:
 
 def _need(body: Body, state: State, stride: Stride, k: int) -> float:
     """How much lower the hip has to be for a foot to be reached, where it stands or will land [m]."""
-    foot, left = state.feet[k], 0.0
+    foot, left = state.feet[k], min(LEADS * body.time, stride.seconds[k])
     if foot.swing is not None and not foot.own and state.clock < LATENCY * body.time:
         return 0.0  # where it will land is not known yet
     ankle, hip, offset = stride.ankles[k], stride.hip, foot.offset

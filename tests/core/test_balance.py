@@ -80,14 +80,12 @@ def test_who_stands_shifts_weight_then_steps_then_falls(way, heading):
 
     last, swings = steps(10.0)
     assert not last.fell and swings == 0 and abs(last.hip) < 1e-3
-    last, swings = steps(25.0)
-    assert not last.fell and last.is_calm(MAN)
+    assert not (last := steps(25.0)[0]).fell and last.is_calm(MAN)
     last, swings = steps(35.0)
     assert not last.fell and swings > 0
     # He stands elsewhere, with his feet side by side and his hip over them.
     assert abs(last.feet[0].offset - last.feet[1].offset) < 0.04 and abs(last.hip - last.offset) < 0.03
-    last, _swings = steps(90.0)
-    assert last.fell and last.clock < 0.6
+    assert (last := steps(90.0)[0]).fell and last.clock < 0.6
 
 
 @pytest.mark.parametrize("left", (1j, 2.2j, 2.0 + 2.2j, 3.0 + 1j))
@@ -112,9 +110,9 @@ def test_few_frames_a_second_for_its_size_and_feet_on_one_place_are_borne(fps, w
 
 
 @pytest.mark.parametrize(("way", "impulse"), (("ahead", 60.0), ("back", 50.0), ("left", 30.0), ("right", 30.0)))
-@pytest.mark.parametrize(("cycle", "first"), (*((1.1, first) for first in range(0, 27, 5)), (1.4, 38)))
+@pytest.mark.parametrize(("cycle", "first"), (*((1.1, i) for i in range(0, 27, 5)), (1.4, 38), (1.8, 0), (1.8, 24)))
 def test_a_walker_catches_a_push_at_any_moment(way, impulse, cycle, first):
-    # This walk has long double stances, in which no foot is free to go aside; a slow one hurries when a foot is up.
+    # This walk has long double stances, in which no foot is free to go aside; a slow one hurries while one is up.
     strides = walk(cycle=cycle).stride
     states = pushed(MAN, strides, impulse / 70.0 * WAYS[way], first=first)
     assert not states[-1].fell and states[-1].is_calm(MAN)
@@ -130,25 +128,27 @@ GAITS = [walk(speed=speed, cycle=cycle, bounce=0.03).stride for speed, cycle in 
 
 @pytest.mark.parametrize("way", range(0, 360, 30))
 @pytest.mark.parametrize("strides", (lambda _frame: stand(), lambda _frame: stand(left=2.8j), *GAITS))
-def test_no_hip_is_jerked_no_walking_foot_lands_out_of_reach_nobody_falls_late(strides, way):
+def test_no_hip_is_jerked_no_foot_lands_or_is_left_out_of_reach_nobody_falls_late(strides, way):
     for size, first in itertools.product((10.0, 25.0, 45.0, 60.0, 90.0), (0, 10, 20)):
         states = pushed(MAN, strides, size / 70.0 * cmath.rect(1.0, math.radians(way)), first=first)
         if states[-1].fell:
             assert size > 10.0 and len(states) <= 0.6 * FPS
             continue
-        shown = [strides(first + i + before.ahead) for i, before in enumerate([State(), *states[:-1]])]
-        hips = [(stride.hip + state.hip, stride.tall - state.drop[0]) for stride, state in zip(shown, states)]
+        seen = [strides(first + i + before.ahead) for i, before in enumerate([State(), *states[:-1]])]
+        hips = [(stride.hip + state.hip, stride.tall - state.drop[0]) for stride, state in zip(seen, states)]
         across, up = (np.diff(each, 2) * FPS**2 for each in zip(*hips, strict=True))
-        assert np.hypot(abs(across), up)[3:].max() < 8.0  # after the push itself, which is given in one frame here
-        for (stride, state), k in itertools.product(zip(shown, states) if strides in GAITS else (), (0, 1)):
+        moved = [abs(b.feet[k].offset - a.feet[k].offset) for a, b in itertools.pairwise(states) for k in (0, 1)]
+        assert np.hypot(abs(across), up)[3:].max() < 8.0 and max(moved) < 0.3  # after the push, given in a frame here
+        near = zip(seen, states) if strides(0).ankles[0].imag < 0.2 else ()
+        for (stride, state), k in itertools.product(near, (0, 1)):
             off = stride.ankles[k] - stride.hip - 1j * (1 - 2 * k) * MAN.hips
-            own = math.hypot(abs(off), stride.tall)
-            far = math.hypot(abs(off + state.feet[k].offset - state.hip), stride.tall - state.drop[0])
-            assert state.feet[k].swing or off.real < 0.0 or far < max(MAN.leg, own) + 0.002
+            now, own = off + state.feet[k].offset - state.hip, max(MAN.leg, math.hypot(abs(off), stride.tall))
+            far = math.hypot(abs(now), stride.tall - state.drop[0])
+            assert state.feet[k].swing or (off or now).real < 0.0 or far < own + 0.002  # its heel comes up
 
 
 def test_a_small_push_hurries_a_gait_less():
-    small, large = (max(s.hurries for s in pushed(MAN, walk().stride, size / 70.0 * 1j)) for size in (10.0, 45.0))
+    small, large = (max(s.hurries[1] for s in pushed(MAN, walk().stride, size / 70.0 * 1j)) for size in (10.0, 45.0))
     assert 0.0 < small < 0.5 * large
 
 
