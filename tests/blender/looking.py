@@ -7,13 +7,9 @@ import rigs
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 
 REAL = {  # rigs, and how many of their feet are held
-    "Knight.glb": 2,
-    "mh_mixamo.blend": 2,
-    "01_01.bvh": 2,
-    "Fox.glb": 4,
-    "animals_pack_Horse.glb": 4,
-    "metarig Animals.wolf": 4,
-}
+    "Knight.glb": 2, "mh_mixamo.blend": 2, "01_01.bvh": 2,
+    "Fox.glb": 4, "animals_pack_Horse.glb": 4, "metarig Animals.wolf": 4,
+}  # fmt: skip
 
 
 def character(name: str, data_dir, frames: int = 24) -> rigs.Rig:

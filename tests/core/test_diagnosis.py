@@ -12,13 +12,9 @@ from core.ragdoll.bodies.fitting import SPHERE, Shape
 def healthy(**changes) -> diagnosis.Situation:
     """Three bodies in a row, well made."""
     values = {
-        "names": ["hips", "spine", "head"],
-        "parents": np.array([-1, 0, 1]),
-        "masses": np.array([10.0, 20.0, 5.0]),
-        "sizes": np.array([0.3, 0.5, 0.2]),
-        "height": 1.8,
-        "excess": np.zeros(3),
-    }
+        "names": ["hips", "spine", "head"], "parents": np.array([-1, 0, 1]), "height": 1.8,
+        "masses": np.array([10.0, 20.0, 5.0]), "sizes": np.array([0.3, 0.5, 0.2]), "excess": np.zeros(3),
+    }  # fmt: skip
     return diagnosis.Situation(**{**values, **changes})
 
 

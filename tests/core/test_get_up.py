@@ -264,9 +264,8 @@ def test_hands_that_hold_something_are_kept_off_the_floor(own):
 def test_before_a_stance_on_one_foot_he_stands_over_that_foot(own):
     stride = own.extract(*own.placed(standing(own)))
     stride.ends[1] += own.height * np.array([-0.3, 0.0, 0.15])
-    hip, foot = motion(own, made := planned(own, stands=stride))[1][round(made.times[-2] * FPS)][
-        [0, own.limbs[0, 2]], :2
-    ]
+    made = planned(own, stands=stride)
+    hip, foot = motion(own, made)[1][round(made.times[-2] * FPS)][[0, own.limbs[0, 2]], :2]
     assert np.linalg.norm(hip - foot) < 0.08 * own.height
 
 
