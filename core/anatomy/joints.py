@@ -224,13 +224,13 @@ def _even(trunk, neck, hip, knee, *arm) -> Posture:
 
 _LEFT = Posture(5.0, 5.0, 45.0, 105.0, Arm(20.0, 85.0, 20.0, 0.0, -30.0), Arm(60.0, 10.0, 80.0, 30.0), -30.0)
 # Of somebody who loses his senses; and what protects in a fall forwards (hands ahead, face and chest away from the
-# floor, knees bent, so that they come before the trunk), backwards (down on the haunches, the back round, the chin
-# in), to either side (down as well, trunk and head bent away from the floor, so that the arm and the hip come first),
+# floor, knees bent, so that they come before the trunk), backwards (down on the haunches, hands behind, the back round,
+# the chin in), to either side (down as well, trunk and head bent away from it, so that the arm and the hip come first),
 # and from high up (drawn in). Of legs that lie: the one that is bent more, and the other.
 RELAXED, FORWARD, BACKWARD, LEFT, RIGHT, AIR, *LYING = POSTURES = (
     _even(15.0, 25.0, 30.0, 40.0, 15.0, 18.0, 45.0),
     _even(-10.0, -50.0, 40.0, 85.0, 110.0, 15.0, 30.0, 40.0, -50.0),
-    _even(20.0, 40.0, 50.0, 105.0, 20.0, 30.0, 45.0),
+    _even(20.0, 40.0, 50.0, 105.0, -60.0, 20.0, 15.0, 0.0, -60.0),
     _LEFT,
     replace(_LEFT, left=_LEFT.right, right=_LEFT.left, aside=-_LEFT.aside),
     _even(30.0, 35.0, 70.0, 90.0, 60.0, 15.0, 90.0),

@@ -176,7 +176,8 @@ def fastest(obj, shown, states, bones=slice(None)) -> float:
 
 @pytest.mark.parametrize("name, over", [(OWN, over) for over in OVER] + [("own dog", (0.3, 0.0, 0.5))])
 def test_of_two_who_lie_on_each_other_one_gets_up_after_the_other(name, over):
-    obj, scene, _first = prepared(name, 259, rest_time=0.5)
+    # In the second case the upper one's head may roll about for seconds before he gets up.
+    obj, scene, _first = prepared(name, 339 if over == OVER[1] else 259, rest_time=0.5)
     other = rigs.duplicate(obj)
     other.delta_location, other.delta_rotation_euler = over, (0.0, 0.0, np.pi / 2.0)
     found = {f: [(rigs.pose(o), o.active_ragdoll.state) for o in (obj, other)] for f in simulate.frames(scene)}

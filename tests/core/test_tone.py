@@ -55,7 +55,8 @@ def test_postures_protect_where_the_fall_goes():
         assert found[FORWARD][f"forearm.{side}"] @ AHEAD > 0.5
     assert found[FORWARD]["head"] @ AHEAD < found[RELAXED]["head"] @ AHEAD < found[BACKWARD]["head"] @ AHEAD
     assert found[FORWARD]["chest"] @ AHEAD < 0.0 < found[BACKWARD]["chest"] @ AHEAD
-    assert found[BACKWARD]["thigh.L"] @ AHEAD > 0.3  # the back is round, the knees are bent
+    assert found[BACKWARD]["thigh.L"] @ AHEAD > 0.3  # the back is round, the knees are bent, hands behind
+    assert max(found[BACKWARD][f"{bone}.{side}"] @ AHEAD for bone in ("upper_arm", "forearm") for side in "LR") < -0.5
     # The arm of that side reaches out, the head keeps away; right is left in the mirror.
     assert found[LEFT]["upper_arm.L"] @ ASIDE > 0.8 > found[LEFT]["upper_arm.R"] @ -ASIDE
     assert max(found[LEFT][bone] @ ASIDE for bone in ("chest", "head")) < -0.3

@@ -1,7 +1,7 @@
 """Muscle tone of somebody who falls: springs at the joints towards a posture, while nothing outside holds the body.
 
 From the pose at the knock-out the posture goes over into a relaxed one. With reflexes the way of the fall chooses it:
-arms ahead, to one side, or down on the haunches with the chin in; drawn in high above the floor. Once the trunk has
+arms ahead, to one side, or down on the haunches, hands behind; drawn in high above the floor. Once the trunk has
 touched the floor the tone fades, so that the body lies and is not held by its muscles.
 
 A weight w makes a spring of 3 Hz times the root of w: 1.5 Hz at 0.25 lies between relaxed and braced muscles (Riener
