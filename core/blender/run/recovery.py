@@ -211,9 +211,7 @@ class Recovery:
         # Weak muscles lag behind a blend, which brings them there all the same.
         if self._carrying.planned is not None and np.linalg.norm(ways[0]) > ASTRAY * self.character.height:
             return self._trunk[0]
-        others = run.effect("recoveries")
-        others.around = others.around or ground.bounded(ground.solids(run.graph.scene), run.graph)
-        met = ground.meetings(others.around, places, ways)
+        met = ground.meetings(run.effect("recoveries").around(run), places, ways)
         ends, depth = places + ways, PRESSED * self.character.height
         return next((self._trunk[row] for row, at, enters in met if enters and math.dist(ends[row], at) > depth), None)
 
@@ -416,13 +414,18 @@ class Recoveries(shot_run.Effect):
         """Step the states of all characters, and set what holds in the next frame."""
         if not self.by_name:
             return
-        frame, self.around = run.frame, None  # the frame's solids, see `ground.bounded`, once somebody asks
+        frame, self._around = run.frame, None
         speeds = np.linalg.norm(run.body[:, :3, 3] - run.body_before[:, :3, 3], axis=1) / seconds
         for own in self.by_name.values():
             own.note_shown(frame, run.graph)
             own.step(run, scene, frame, speeds, seconds)
             own.record.values[frame] = own.state.values()
         self._apply(run)
+
+    def around(self, run) -> tuple:
+        """The solids of the frame, see `ground.bounded`; found once somebody asks."""
+        self._around = self._around or ground.bounded(ground.solids(run.graph.scene), run.graph)
+        return self._around
 
     def share_at(self, character, frame: int) -> float | None:
         """The share of the physics that was recorded for the frame."""

@@ -120,7 +120,8 @@ class Course:
 
     def _turn_back(self, ranges) -> None:
         """Draw in limbs the other way round that would turn by almost half a turn to where no joint lets them."""
-        upper, way = (self._values[i, -48:].reshape(4, 3, 4)[:, 0] for i in (0, 1))
+        flexion = self._shapes[-1]  # which comes last of the values
+        upper, way = (self._values[i, -np.prod(flexion) :].reshape(flexion)[:, 0] for i in (0, 1))
         far, found = np.abs(dot(upper, way)[:, 0]) < _HALF_TURN, []
         for _ in range(2):  # the other way round, and back
             upper[far] *= -1.0
