@@ -77,13 +77,9 @@ class Recorder:
         seen = b"".join(poses[frame].astype("<f4").tobytes() for frame in sorted(poses))  # as precise as Blender's
         baked = {"bake_deviation": bake.deviation(obj, self.scene, poses)} if obj.active_ragdoll.muted else {}
         baked |= {"controls": carried} if (carried := bake.controls_of(obj)) else {}
-        return {
-            "poses_sha256": hashlib.sha256(seen).hexdigest(),
-            **baked,
-            **self._meter.summary(character=obj.name),
-            "worst": self._worst[obj.name].summary(),
-            "warnings": list(runtime.STATE.warnings.get(obj.name, ())),
-        }
+        found = {"poses_sha256": hashlib.sha256(seen).hexdigest()} | baked | self._meter.summary(character=obj.name)
+        warnings = list(runtime.STATE.warnings.get(obj.name, ()))
+        return found | {"worst": self._worst[obj.name].summary(), "warnings": warnings}
 
 
 def sha256_of(path: Path) -> str:

@@ -38,12 +38,7 @@ NO = False, False  # before a bake's frames, after them
 DESTINATIONS = NEW, CURRENT, LAYER = "NEW", "CURRENT", "LAYER"
 
 # Attributes of AnimData that an `AnimationState` keeps, by its own names.
-_KEPT = {
-    "blend_type": "action_blend_type",
-    "extrapolation": "action_extrapolation",
-    "influence": "action_influence",
-    "use_nla": "use_nla",
-}
+_KEPT = {name: f"action_{name}" for name in ("blend_type", "extrapolation", "influence")} | {"use_nla": "use_nla"}
 
 
 # ---- saving and restoring what a bake changes -----------------------------------------------------------------------

@@ -95,14 +95,10 @@ def _import_bvh(path: Path) -> None:
     # a skeleton in bind pose is taller than deep; Y is up in most files
     _width, depth, height = np.ptp(joints, axis=0)
     z_up = height > 2.0 * depth
-    bpy.ops.import_anim.bvh(
-        filepath=str(path),
-        global_scale=min(_BVH_UNITS, key=lambda unit: max(reach * unit, 1.0 / (reach * unit))),
-        axis_forward="Y" if z_up else "-Z",
-        axis_up="Z" if z_up else "Y",
-        use_fps_scale=True,
-        update_scene_duration=True,
-    )
+    axes = dict(zip(("axis_forward", "axis_up"), ("Y", "Z") if z_up else ("-Z", "Y")))
+    unit = min(_BVH_UNITS, key=lambda unit: max(reach * unit, 1.0 / (reach * unit)))
+    rates = {"use_fps_scale": True, "update_scene_duration": True}
+    bpy.ops.import_anim.bvh(filepath=str(path), global_scale=unit, **axes, **rates)
 
 
 def _bvh_rest_joints(path: Path) -> np.ndarray:
