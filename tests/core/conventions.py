@@ -1,9 +1,9 @@
 """Bone lists of the usual conventions for humans, written out by hand, with what each bone is.
 
-A line of `conventions.txt` is a chain: ``bone | ROLE > bone, bone | ROLE > ...``, each bone hanging on the one before;
-bones with commas between them share a role. A chain that begins with a bone without a role goes on from that bone, named
-before. Bones of the left side are written once: the pairs of a convention say how their names turn into those of the
-right side, and every subtree that begins with such a name comes twice."""
+A line of the text beside this file is a chain: ``bone | ROLE > bone, bone | ROLE > ...``, each bone hanging on the one
+before; bones with commas between them share a role. A chain that begins with a bone without a role goes on from that
+bone, named before. Bones of the left side are written once: the pairs of a convention say how their names turn into
+those of the right side, and every subtree that begins with such a name comes twice."""
 
 from pathlib import Path
 
