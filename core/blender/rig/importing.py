@@ -136,10 +136,5 @@ def _animates(action: bpy.types.Action, armature: bpy.types.Object) -> bool:
     return any(name in armature.data.bones for curve in curves for name in rig_graph.bones_in(curve.data_path))
 
 
-_READERS = {
-    ".blend": lambda path: bpy.ops.wm.open_mainfile(filepath=str(path), load_ui=False),
-    ".glb": _import_gltf,
-    ".gltf": _import_gltf,
-    ".fbx": _import_fbx,
-    ".bvh": _import_bvh,
-}
+_READERS = {".blend": lambda path: bpy.ops.wm.open_mainfile(filepath=str(path), load_ui=False)}
+_READERS |= {".glb": _import_gltf, ".gltf": _import_gltf, ".fbx": _import_fbx, ".bvh": _import_bvh}
