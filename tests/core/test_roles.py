@@ -302,19 +302,11 @@ def test_what_is_above_the_pelvis_and_stands_at_the_ground_is_known(convention, 
 @pytest.mark.parametrize("inside", [False, True])
 def test_twist_bones_of_arms_are_known_without_names(inside):
     """Beside the chain, each to the next joint; or in it, in the middle of the upper arm."""
-    body, table = human(), {}
-    for i, name in enumerate(body.names):
-        parent = body.names[body.parents[i]] if body.parents[i] >= 0 else None
-        follows = inside and name.startswith("forearm")
-        table[name] = [parent.replace("upper_arm", "arm_twist") if follows else parent, body.heads[i], body.tails[i]]
-        if name.startswith("upper_arm" if inside else ("upper_arm", "forearm")):
-            middle = 0.5 * (body.heads[i] + body.tails[i])
-            table[name.replace("upper_arm", "arm_twist")if inside else f"{name} twist"] = [name, middle, body.tails[i]]
-    rows = [*table]
-    parents = [rows.index(row[0]) if row[0] else -1 for row in table.values()]
-    heads, tails = (np.array([row[i] for row in table.values()]) for i in (1, 2))
-    found = recognise([f"b{i}" for i in range(len(rows))], parents, heads, tails)
-    expected = {name: body.anatomy.roles[i] for i, name in enumerate(body.names)}
-    got = dict(zip(rows, found.roles, strict=True))
-    assert {name: got[name] for name in rows if "twist" not in name} == expected
-    assert {got[name] for name in rows if "twist" in name} == {"TWIST"}
+    body = human()
+    parents, heads, tails, expected = [*body.parents], [*body.heads], [*body.tails], [*body.anatomy.roles]
+    for row in [i for i, role in enumerate(expected) if role == "UPPER_ARM" or (role == "FOREARM" and not inside)]:
+        if inside:
+            parents[parents.index(row)] = len(parents)
+        parents, tails = [*parents, row], [*tails, tails[row]]
+        heads, expected = [*heads, 0.5 * (heads[row] + tails[row])], [*expected, "TWIST"]
+    assert [*recognise([f"b{i}" for i in range(len(parents))], parents, heads, tails).roles] == expected

@@ -256,9 +256,9 @@ def test_a_large_head_on_a_short_neck_has_a_body_as_long_as_it_is_drawn():
     body = anatomies.human()
     heads, tails, head, neck = body.heads.copy(), body.tails.copy(), body.row("head"), body.row("neck")
     heads[neck, 2], tails[head, 2] = heads[head, 2] - 0.03, heads[head, 2] + 0.45
-    chosen = shapes.choose_bones(heads, tails, body.parents, np.ones(len(heads), dtype=bool), np.eye(3))
+    count = len(heads)
+    chosen = shapes.choose_bones(heads, tails, body.parents, np.ones(count, dtype=bool), np.eye(3))
     assert chosen[head] and not chosen[neck]
-    rotations = np.tile(np.eye(3), (len(heads), 1, 1))
-    plan = shapes.plan_bodies(heads, tails, rotations, body.parents, chosen, ["AUTO"] * len(heads), None, np.eye(3), 0.9)
-    shape = plan.shapes[plan.bones.tolist().index(head)]
-    assert 2.0 * shape.half.max() == pytest.approx(0.45, rel=0.1)
+    rig = heads, tails, np.tile(np.eye(3), (count, 1, 1)), body.parents, chosen, ["AUTO"] * count
+    plan = shapes.plan_bodies(*rig, None, np.eye(3), 0.9)
+    assert 2.0 * plan.shapes[plan.bones.tolist().index(head)].half.max() == pytest.approx(0.45, rel=0.1)
