@@ -147,6 +147,7 @@ class Tree:
 # ---- what the joints say --------------------------------------------------------------------------------------------
 GROUND = 0.12  # a leg comes this near to the ground, as a share of the rig's height
 RAISED = 0.3  # and the other one of the pair at least this near
+HAND_LENGTH = 0.35  # a hand with its fingers is shorter than that share of its arm
 HEAD_LENGTH = 0.085  # longer than a neck bone, shorter than a head, as a share of the rig's size
 MIDDLE = 0.05  # a joint this near to the mirror plane is in the middle, as a share of the rig's size
 
@@ -340,7 +341,8 @@ def limb(tree: Tree, start: int, down: bool = False) -> list:
         if down:
             least = min(map(tree.lowest, rest))
             rest = [row for row in rest if tree.lowest(row) < least + GROUND * tree.tall]
-        chain.append(max(rest, key=lambda row: tree.reach[row]))
+        start = tree.heads[chain[-1]]
+        chain.append(max(rest, key=lambda row: np.linalg.norm(tree.heads[row] - start) + tree.reach[row]))
     return chain
 
 
@@ -385,15 +387,26 @@ def _without_hip_helpers(tree: Tree, found: Structure, chain: list) -> list:
 
 def _give_arm(tree: Tree, found: Structure, start: int, is_leg: bool) -> None:
     chain = limb(tree, start, down=is_leg)
-    length = _lengths(tree, chain)
+    length, names = _lengths(tree, chain), list(roles.ARM)
     if is_leg:
         # Shoulder, elbow and wrist are above a third of the leg; with a shoulder blade there is one joint more.
         high = sum(tree.height[row] > 0.35 * tree.height[start] for row in chain)
-        has_clavicle = high >= 3 or length[0] < 0.05 * length.sum()
+        _give(tree, found, chain, names[bool(high < 3 and length[0] >= 0.05 * length.sum()) :], roles.FINGER)
+        return
+    across = np.abs(tree.heads[chain] @ found.lateral - found.centre)
+    wrist = int(np.argmax(length[::-1].cumsum()[::-1] < HAND_LENGTH * length.sum()))
+    inner = wrist > 3 and across[0] < 0.4 * across[1]  # beside one of two parts, which is no longer than it
+    if inner or (len(chain) >= 3 and length[0] < 0.85 * length[1] and across[0] < 0.7 * across[1]):
+        length, wrist = length[1:], wrist - 1
     else:
-        across = np.abs(tree.heads[chain] @ found.lateral - found.centre)
-        has_clavicle = len(chain) >= 3 and length[0] < 0.85 * length[1] and across[0] < 0.7 * across[1]
-    _give(tree, found, chain, list(roles.ARM if has_clavicle else roles.ARM[1:]), roles.FINGER)
+        del names[0]
+    upper = names.index(roles.UPPER_ARM)
+    if wrist == 3:  # one of upper arm and forearm, which are about as long, has two parts
+        halved = abs(length[0] + length[1] - length[2]) < abs(length[0] - length[1] - length[2])
+        names.insert(upper + (1 if halved else 2), roles.TWIST)
+    elif wrist == 4:
+        names[upper + 1 : -1] = [roles.TWIST, roles.FOREARM, roles.TWIST]
+    _give(tree, found, chain, names, roles.FINGER)
 
 
 def _give(tree: Tree, found: Structure, chain: list, names: list, rest: str) -> None:

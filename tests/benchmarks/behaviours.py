@@ -166,7 +166,7 @@ def get_up(name: str, speed: float, side: str, ground: str, bones: str) -> dict:
         return case | {"planned beyond": "no plan", "off plan": 1.0}
     motion, world, fps = pose_stack.of(obj), array_of(obj.matrix_world), characters.FPS
     own = ways_up.biped(obj, motion.rig, world)
-    span = range(int(way.frame) + 1, min(int(way.frame) + way.planned.frame_count, frames[-1]))
+    span = range(int(way.frame) + 1, min(int(way.frame) + round(way.keys[-1] * fps) + 1, frames[-1]))  # until he stands
     poses = [way.pose(motion.rig, motion.rig.bind, world, frame) for frame in span]
     planned = own.placed(np.array([compose_matrices(*pose.model(motion.rig.skeleton)) for pose in poses]))
     shown = np.linalg.solve(world, np.array([made.shown[frame] for frame in span]))

@@ -17,6 +17,7 @@ from active_ragdoll.core.blender.settings import effects, lists
 from active_ragdoll.core.blender.stack import stack_edits
 from active_ragdoll.core.blender.tools import viewport
 from active_ragdoll.core.motion import biped
+from demo import character, walk_cycle
 
 OWN = "own mixamo"
 OVER = (0.1, 0.1, 1.7), (0.1, 0.1, 1.8), (0.0, 0.0, 1.5), (0.0, 0.3, 2.0), (0.2, -0.3, 1.0)
@@ -69,6 +70,24 @@ def test_a_character_gets_up_by_a_plan_which_no_layer_disturbs_and_its_bodies_fo
     jumps, wanted = knock_outs.jumps(obj, shown, rows), knock_outs.jumps(obj, targets, rows)
     assert np.linalg.norm(shown[up][rows[0], :2, 3] - shown[done + 6][rows[0], :2, 3]) < 0.8 * own.height
     assert all(jumps[frame] < knock_outs.LIMIT + wanted[frame] for frame in (done, done + 1))
+
+
+@pytest.mark.parametrize("phase", (0, 6))
+def test_a_walk_begins_out_of_the_stance_that_it_goes_on_with_and_throws_no_leg(phase):
+    """Wherever in its cycle he stands up: feet are no quicker and no higher than the walk's own."""
+    obj, _mesh = character.make_rigify_human(scene := rigs.empty_file())
+    walk_cycle.make_walk_cycle(obj, scene, cycles=14)
+    feet = [obj.data.bones.find(bone) for bone in ("foot.L", "foot.R")]
+    own = np.array([*rigs.animation(obj, range(100, 150)).values()])[:, feet, :3, 3]
+    knock_outs.prepare(scene, obj, 1, 300, {knock_outs.KNOCK + phase: "LIMP"}, get_up="AUTOMATIC")
+    _shown, targets, states = knock_outs.run(scene, obj)
+    stood = knock_outs.first(states, "RECOVERING") + int(records.record_of(obj, 300).passages[0].keys[-1] * rigs.FPS)
+    ways = np.array([targets[frame][feet, :3, 3] for frame in range(stood - 1, 300)])
+    assert len(ways) > 40
+    (low, high), (least, most) = ((found[..., 2].min(), found[..., 2].max()) for found in (ways, own))
+    assert low > least - 0.01 and high < most + 0.01
+    quick, usual = (np.linalg.norm(np.diff(found, axis=0), axis=2).max() for found in (ways, own))
+    assert quick < 1.1 * usual
 
 
 @pytest.mark.blender_version

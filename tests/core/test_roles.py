@@ -5,7 +5,7 @@ import re
 import conventions
 import numpy as np
 import pytest
-from anatomies import ancestors
+from anatomies import ancestors, human
 from convention_rigs import BODY, UP, dog, place_in_chain, rig_of, spider
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -297,3 +297,16 @@ def test_what_is_above_the_pelvis_and_stands_at_the_ground_is_known(convention, 
     rig = rig_of(convention)
     above = {i for i in ancestors(rig.parents, rig.roles.index("PELVIS")) if rig.heads[i, 2] < 0.1}
     assert set((rig.nameless() if scrambled else rig).recognise().ground_roots) == above
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_twist_bones_of_arms_are_known_without_names(inside):
+    """Beside the chain, each to the next joint; or in it, in the middle of the upper arm."""
+    body = human()
+    parents, heads, tails, expected = [*body.parents], [*body.heads], [*body.tails], [*body.anatomy.roles]
+    for row in [i for i, role in enumerate(expected) if role == "UPPER_ARM" or (role == "FOREARM" and not inside)]:
+        if inside:
+            parents[parents.index(row)] = len(parents)
+        parents, tails = [*parents, row], [*tails, tails[row]]
+        heads, expected = [*heads, 0.5 * (heads[row] + tails[row])], [*expected, "TWIST"]
+    assert [*recognise([f"b{i}" for i in range(len(parents))], parents, heads, tails).roles] == expected

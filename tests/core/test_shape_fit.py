@@ -1,5 +1,6 @@
 """Fits of primitives and hulls against known solids, and what must not change them; overlaps against closed forms."""
 
+import anatomies
 import numpy as np
 import pytest
 
@@ -248,3 +249,16 @@ def test_a_limb_reaches_along_its_edges_to_its_end():
     np.testing.assert_allclose(first[0][:, 2], 0.8)
     np.testing.assert_allclose(second[0][:, 2], 0.5)
     np.testing.assert_allclose(skin.between(holder, share, joints, ends, np.zeros((2, 2), dtype=bool))[0][0][:, 2], 0.5)
+
+
+def test_a_large_head_on_a_short_neck_has_a_body_as_long_as_it_is_drawn():
+    """As of a child: the neck is too small for a body, and the head longer than anything near it."""
+    body = anatomies.human()
+    heads, tails, head, neck = body.heads.copy(), body.tails.copy(), body.row("head"), body.row("neck")
+    heads[neck, 2], tails[head, 2] = heads[head, 2] - 0.03, heads[head, 2] + 0.45
+    count = len(heads)
+    chosen = shapes.choose_bones(heads, tails, body.parents, np.ones(count, dtype=bool), np.eye(3))
+    assert chosen[head] and not chosen[neck]
+    rig = heads, tails, np.tile(np.eye(3), (count, 1, 1)), body.parents, chosen, ["AUTO"] * count
+    plan = shapes.plan_bodies(*rig, None, np.eye(3), 0.9)
+    assert 2.0 * plan.shapes[plan.bones.tolist().index(head)].half.max() == pytest.approx(0.45, rel=0.1)

@@ -9,10 +9,11 @@ from ... import pose, quaternion
 from ...anatomy.roles import TAIL
 from ...errors import RagdollError
 from ...motion.biped import ARMS, Biped
-from ...motion.clip import Clip
+from ...motion.clip import Clip, between
 from ...motion.get_up import plan
 from ...motion.get_up.keys import Floor, Ranges, Relief, Surface, joint_balls
 from ...motion.stack import LocalPose, Rig
+from ...ragdoll.recovery import tone
 from ..physics import built, ground, world
 from ..rig.armature import anatomy_of, armatures, array_of, bind_joints
 from ..rig.clips import RigRest, animated_bones
@@ -20,6 +21,7 @@ from ..runtime import STATE
 from ..settings.effects import AUTOMATIC
 
 _ROUND = np.stack(np.meshgrid(*[(-1.0, 0.0, 1.0)] * 3), axis=-1).reshape(-1, 3)  # of a body the outermost points there
+STARTS = 0.6  # [s] at 1.8 m in which the animation gets to its own pace when the character stands
 _PROP = 0.17  # of the height: a hand that reaches farther from the wrist holds something
 _SPREAD = 0.3  # of the height: around the hips the floor's plane is looked for
 _STEP = 0.03  # of the height: where it differs by more from a plane it is no slope
@@ -97,14 +99,32 @@ def planned(run, character, scene, frame: int, lying, place, manner: plan.Manner
         matrices = character.motion.animated(scene, coming)[character.motion.rig.skeleton.to_level]
         return np.linalg.solve(place, array_of(posed.matrix_world)) @ matrices
 
+    starts = max(1, round(0.5 * STARTS * tone.pace(own.height, pull) * fps))
     try:
         more = {"fps": fps, "gravity": pull, "manner": manner, "ranges": ranges}
-        found = plan.plan(own, surface, lying, floor, animated, place, **more)
+        found = plan.plan(own, surface, lying, floor, lambda s: animated(s + starts / fps), place, **more)
+        there = np.linalg.solve(place, found.move.matrix() @ place)
+        poses = _started(own.rig, found.poses, starts, lambda coming: there @ animated(coming / fps))
     finally:
         hidden.frame_set(frame)
     # As it is recorded, so that a jump finds what playing found.
-    poses = LocalPose(*(array.astype(np.float32).astype(float) for array in vars(found.poses).values()))
+    poses = LocalPose(*(array.astype(np.float32).astype(float) for array in vars(poses).values()))
     return found, Clip("Get Up", own.rig.skeleton.names, fps, poses)
+
+
+def _started(rig: Rig, poses: LocalPose, ahead: int, animated) -> LocalPose:
+    """Poses [f, n] that end at rest in that of the animation some frames ahead, and those of twice as many frames in
+    which that gets to its pace and its frame's pose. animated: its matrices [n, 4, 4] there by the frame from the first
+    pose on."""
+    share, first = np.arange(1, 2 * ahead + 1) / (2 * ahead), len(poses.positions) - 1 + ahead
+    # The pace rises as 3 s^2 - 2 s^3.
+    frames = first + 2 * ahead * share**3 * (1.0 - 0.5 * share)
+    whole = np.minimum(frames.astype(int), first + ahead - 1)
+    parts = [pose.model_to_local_matrices(rig.skeleton, animated(first + i)) for i in range(ahead + 1)]
+    known = [LocalPose(*pose.decompose_matrices(part)) for part in parts]
+    more = [between(known[i - first], known[i - first + 1], np.array(at)) for i, at in zip(whole, frames - whole)]
+    arrays = zip(vars(poses).values(), *(vars(each).values() for each in more))
+    return LocalPose(*(np.concatenate([given, np.stack(added)]) for given, *added in arrays))
 
 
 def _surface(character, own: Biped) -> Surface:

@@ -14,6 +14,7 @@ from . import fitting, overlap
 from .fitting import BOX, CAPSULE, COMPOUND, FEWEST_POINTS, SPHERE, Shape
 
 MIN_SIZE = 0.035  # of the character's extent: smaller bones (finger joints) are merged into their parent
+LONGEST = 0.4  # of the extent of joints: a tip drawn longer says nothing; the head of a small child is 0.35
 RADIUS_AT_ROOT = 0.055  # of the extent, falling with depth^1.1 as in a published PhysX ragdoll write-up
 RADIUS_PER_DEPTH = 0.005
 RADIUS_MIN = 0.012
@@ -345,7 +346,7 @@ def extent(points: np.ndarray, axes: np.ndarray | None = None) -> float:
 
 def plausible(drawn, reach, size_of_all):
     """Whether a drawn length can be meant, next to the distance to the parent's joint."""
-    return 0.2 * reach <= drawn <= max(1.2 * reach, 0.15 * size_of_all)
+    return 0.2 * reach <= drawn <= max(1.2 * reach, LONGEST * size_of_all)
 
 
 def distance_to_parent(bone, heads, parents):
