@@ -60,7 +60,8 @@ def knock_out(obj, scene, bone: str, direction) -> list[str]:
     if not health.has_floor(obj, scene):
         add_floor(obj, scene)
     # What a hand bears fells nobody, and with balance it would try to catch itself first.
-    if (weak or obj.active_ragdoll.balance.enabled) and all(event.frame != scene.frame_current for event in group.events):
+    forced = weak or obj.active_ragdoll.balance.enabled
+    if forced and all(event.frame != scene.frame_current for event in group.events):
         lists.add_item(group, "events").frame = scene.frame_current
     shown = impulse * most / np.linalg.norm(impulse) if weak else impulse
     return effects.add_hit(obj, scene, bone, scene.frame_current, tuple(shown))
