@@ -90,25 +90,16 @@ def sha256_of(path: Path) -> str:
 def figures_of(obj, scene, built) -> dict:
     """What a character and its shot are."""
     settings = obj.active_ragdoll
-    parts = settings.parts
-    fps = scene.render.fps / scene.render.fps_base
-    return {
-        "scene": scene.name,
-        "character": obj.name,
-        "bones": len(obj.data.bones),
-        "bodies": len(parts),
-        "joints": sum(bool(part.parent) for part in parts),
-        "mass_kg": sum(part.body.rigid_body.mass for part in parts),
-        "height_m": settings.height,
-        "frames": list(world.shot_range(scene)),
-        "fps": fps,
-        "steps_per_second": scene.rigidbody_world.substeps_per_frame * fps,
-        "rotation_weight": settings.rotation_weight,
-        "translation_weight": settings.translation_weight,
-        "action": settings.baked_action.name if settings.baked_action else None,
-        "old_action": settings.old_action.name if settings.old_action else None,
-        "notes": list(built.notes) if built else [],
-    }
+    parts, fps = settings.parts, scene.render.fps / scene.render.fps_base
+    joints, mass = sum(bool(part.parent) for part in parts), sum(part.body.rigid_body.mass for part in parts)
+    found = {"scene": scene.name, "character": obj.name, "bones": len(obj.data.bones), "bodies": len(parts)}
+    found |= {"joints": joints, "mass_kg": mass, "height_m": settings.height}
+    found |= {"frames": list(world.shot_range(scene)), "fps": fps}
+    found |= {"steps_per_second": scene.rigidbody_world.substeps_per_frame * fps}
+    found |= {name: getattr(settings, name) for name in ("rotation_weight", "translation_weight")}
+    actions = {"action": settings.baked_action, "old_action": settings.old_action}
+    found |= {key: action.name if action else None for key, action in actions.items()}
+    return found | {"notes": list(built.notes) if built else []}
 
 
 def _rounded(value):
