@@ -131,7 +131,6 @@ def rotations(mode: str, channels: NDArray) -> NDArray:
     return result
 
 
-# ---- which keys are needed ------------------------------------------------------------------------------------------
 Deviation = Callable[[NDArray, NDArray], NDArray]
 
 

@@ -35,7 +35,6 @@ def reflect(points: np.ndarray, normal: np.ndarray, offset: float) -> np.ndarray
     return points - 2.0 * ((points @ normal) - offset)[..., None] * normal
 
 
-# ---- the plane, from the joints of bodies ---------------------------------------------------------------------------
 def plane_of_joints(heads: np.ndarray, parents: np.ndarray, size: float):
     """The plane across which a skeleton is its own mirror image.
 
@@ -72,7 +71,6 @@ def plane_of_joints(heads: np.ndarray, parents: np.ndarray, size: float):
     return best
 
 
-# ---- the plane, from limbs that are alike ---------------------------------------------------------------------------
 def plane_of_limbs(tree) -> tuple[np.ndarray | None, float]:
     """Unit normal (level) and offset of the plane that mirrors the joints of an `anatomy.structure.Tree` best.
 
@@ -135,7 +133,6 @@ def limb_pairs(tree, normal: np.ndarray, offset: float) -> list:
     return sorted(result, key=order)
 
 
-# ---- names, joints, places ------------------------------------------------------------------------------------------
 _WORDS = {"left": "right", "right": "left", "l": "r", "r": "l"}
 # A whole word, or a single letter set off by separators; "Left" may also stand against the next capital.
 _SIDE = re.compile(r"(?<![A-Za-z])(left|right|Left|Right|LEFT|RIGHT)(?![a-z])|(?<![A-Za-z0-9])([lrLR])(?![A-Za-z0-9])")

@@ -71,7 +71,6 @@ class Skeleton:
         return np.flatnonzero(self.parents == bone).tolist()
 
 
-# ---- trees in any order ---------------------------------------------------------------------------------------------
 def from_the_roots(parents) -> list:
     """Indices [m] of a tree with parents before their children; `parents` [m] in any order, -1 at roots."""
     children = [[] for _parent in parents]

@@ -38,7 +38,6 @@ class BoneOperator(Operator, requires=(interface.not_in_edit_mode, interface.unb
     """Acts on the active or the selected bones of the active armature."""
 
 
-# ---- settings -------------------------------------------------------------------------------------------------------
 class Groups:
     """The groups of settings that an operator is about."""
 
@@ -105,7 +104,6 @@ class ACTIVE_RAGDOLL_OT_select_bone(Operator, bpy.types.Operator):
         obj.data.bones.active = obj.data.bones.get(self.bone)
 
 
-# ---- bodies ---------------------------------------------------------------------------------------------------------
 class ACTIVE_RAGDOLL_OT_adopt_body(BoneOperator, bpy.types.Operator, label="Set Size by Hand"):
     """Take the body as it stands for the bone's own size and place, to be changed as numbers"""
 
@@ -140,7 +138,6 @@ class ACTIVE_RAGDOLL_OT_edit_bodies(OnRagdoll, bpy.types.Operator):
             layer.objects.active = part.body
 
 
-# ---- weights --------------------------------------------------------------------------------------------------------
 def _changed(names) -> str:
     return f"Weights of {named(names)}" if names else "No weight changed"
 

@@ -31,7 +31,6 @@ class RemoveOperator(OnRagdoll):
         lists.remove_item(attrgetter(group)(obj), name)
 
 
-# ---- hits and explosions --------------------------------------------------------------------------------------------
 class ACTIVE_RAGDOLL_OT_add_hit(OnRagdoll, bpy.types.Operator):
     """Hit a bone's body at a frame; without values the active bone at the current frame"""
 
@@ -135,7 +134,6 @@ class ACTIVE_RAGDOLL_OT_place_hit(DragOperator, bpy.types.Operator, label="Draw 
         return f"Hit on {hit.bone}: {strength:.3g} N s"
 
 
-# ---- attachments ----------------------------------------------------------------------------------------------------
 class ACTIVE_RAGDOLL_OT_add_attachment(OnRagdoll, bpy.types.Operator):
     """Attach a bone to an object; without values the active bone to the other selected object"""
 
@@ -149,7 +147,6 @@ class ACTIVE_RAGDOLL_OT_add_attachment(OnRagdoll, bpy.types.Operator):
         effects.attach(obj, self.bone or getattr(interface.active_bone(obj), "name", ""), target)
 
 
-# ---- recovery -------------------------------------------------------------------------------------------------------
 class ACTIVE_RAGDOLL_OT_setup_recovery(OnRagdoll, bpy.types.Operator, label="Set Up Recovery"):
     """Let strong hits knock the character out, and let it get up where it came to rest"""
 
@@ -225,7 +222,6 @@ class ACTIVE_RAGDOLL_OT_move_way_up(DragOperator, bpy.types.Operator):
         return f"Moved by {own.offset.length:.2g} m"
 
 
-# ---- taking them out again ------------------------------------------------------------------------------------------
 class ACTIVE_RAGDOLL_OT_remove_hit(RemoveOperator, bpy.types.Operator, items="hits", empty="There is no hit"):
     """Take the active hit out of the list"""
 

@@ -116,7 +116,6 @@ def _chosen(options) -> list[str]:
     return [word for name, value in named for word in ((name,) if value is True else (name, str(value)))]
 
 
-# ---- the job --------------------------------------------------------------------------------------------------------
 def write_job(options) -> None:
     """`farm`: write the extension's zip, the template and Flamenco's job type into the output folder."""
     if options.chunk and not options.render:
@@ -225,7 +224,6 @@ def _step(name: str, arguments: list[str], after=(), **parameters) -> dict:
     return step
 
 
-# ---- its tasks ------------------------------------------------------------------------------------------------------
 def do_shot(options) -> None:
     """`farm-shot`: simulate one shot and bake all its characters, or keep the simulation as the cache."""
     try:

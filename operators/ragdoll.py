@@ -160,7 +160,6 @@ class ACTIVE_RAGDOLL_OT_remedy(OnRagdoll, bpy.types.Operator, label="Mend"):
         diagnose.diagnose(obj, scene)
 
 
-# ---- profiles --------------------------------------------------------------------------------------------------------
 class ProfileOperator(Unbaked):
     """Changes the settings of an armature."""
 

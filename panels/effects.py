@@ -20,7 +20,6 @@ def draw_bone(column, obj, item, *before: str) -> None:
     row.prop_search(item, "bone", obj.data, "bones")
 
 
-# ---- hits and explosions --------------------------------------------------------------------------------------------
 def _draw_hit(row, item, _owner) -> None:
     row.prop(item, "enabled", text="")
     row.active = item.enabled
@@ -73,7 +72,6 @@ class ACTIVE_RAGDOLL_PT_loosening(Part, bpy.types.Panel, parent="hits"):
         props(inner.column(align=True), settings, *(f"loosening_{name}" for name in shares))
 
 
-# ---- attachments ----------------------------------------------------------------------------------------------------
 def _draw_attachment(row, item, _owner) -> None:
     row.prop(item, "enabled", text="")
     inner = row.row(align=True)
@@ -103,7 +101,6 @@ class ACTIVE_RAGDOLL_PT_attachments(Part, bpy.types.Panel, parent="act"):
         props(rows(column, keyed=True), item, "enabled", "length" if at_distance else "max_force")
 
 
-# ---- recovery -------------------------------------------------------------------------------------------------------
 def _draw_way_point(row, item, _owner) -> None:
     row.label(text=translated(f"Posture {item.key}"))
     row.label(text=bpy.types.UILayout.enum_item_name(item, "part", item.part))

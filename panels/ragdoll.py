@@ -145,7 +145,6 @@ class ACTIVE_RAGDOLL_PT_bake_report(Part, bpy.types.Panel, label="Report", paren
             paragraph(column, context, text)
 
 
-# ---- setting up -----------------------------------------------------------------------------------------------------
 class ACTIVE_RAGDOLL_PT_motion(Sidebar, bpy.types.Panel, bl_options={"DEFAULT_CLOSED"}, need_ragdoll=False):
     """What moves the character beside its animation, before the physics"""
 

@@ -112,7 +112,6 @@ def chains_of(of_bodies, parents) -> tuple[list, np.ndarray]:
     return chains, above + below
 
 
-# ---- limits ---------------------------------------------------------------------------------------------------------
 # A cone is held well as long as one of its two swings stays inside this on both sides [rad]; see core.ragdoll.joints.
 NARROW = np.radians(85.0)
 # Straight ahead an arm goes farther the more it hangs; in T-pose it ends across the chest. Horizontal adduction and
@@ -191,7 +190,6 @@ def _from_bind(role, human, limits, frame, own, mirror):
     return replace(limits, outward=limits.outward - apart, inward=limits.inward + apart)
 
 
-# ---- postures -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Arm:
     """An arm's angles [deg]."""

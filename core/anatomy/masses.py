@@ -150,7 +150,6 @@ def _with_totals(changed, masses, parents) -> np.ndarray:
     return changed * (before / np.where(after > 0.0, after, 1.0))[root]
 
 
-# ---- as strong as a human -------------------------------------------------------------------------------------------
 # Peak static torques of men, in the strongest direction of each joint, N m:
 #
 # =============  ======  =============================================================================================

@@ -52,7 +52,6 @@ def of_role(anatomy: Anatomy, role, side=None) -> list:
     return sorted(bones, key=lambda i: (anatomy.order[i], i))
 
 
-# ---- the main bodies of a character ---------------------------------------------------------------------------------
 # A human gets ten to thirteen: pelvis, at most three of spine and chest, head, upper arms, forearms, thighs and shanks.
 # Hands and feet, clavicles, neck, twist bones and helpers merge into the body they hang on. They are light beside their
 # neighbours, their joints stiff or short, and a chain of small bodies between two heavy ones is what makes a ragdoll

@@ -66,7 +66,6 @@ def redraw(_self=None, _context=None) -> None:
             area.tag_redraw()
 
 
-# ---- requirements ---------------------------------------------------------------------------------------------------
 def why_not(obj, *requirements) -> str:
     """The first reason why an armature (or None) cannot be acted on; empty when it meets all requirements."""
     if obj is None:
@@ -95,7 +94,6 @@ not_in_edit_mode = requirement("Leave Edit Mode first", lambda obj: obj.mode != 
 bone = requirement("No active bone: click one in Pose Mode", active_bone)
 
 
-# ---- rows and fields ------------------------------------------------------------------------------------------------
 def rows(layout, keyed: bool = False):
     """Labels on the left, values on the right; the column of dots for keys only where the values can be keyed."""
     layout.use_property_split = True

@@ -164,7 +164,6 @@ def solved(world: np.ndarray, values: np.ndarray) -> np.ndarray:
         raise RagdollError("The armature's world matrix has a scale of 0") from None
 
 
-# ---- the stack ------------------------------------------------------------------------------------------------------
 class Step:
     """One step of the stack."""
 

@@ -98,7 +98,6 @@ def _carried(obj) -> list:
     return [other for other in hanging if other.type == "MESH" and not built.is_ours(other)]
 
 
-# ---- the copy -------------------------------------------------------------------------------------------------------
 def _make(made: list, recorder: Recorder, parents: dict, suffix: str) -> None:
     """Make the plain armature with its action, and copies of the meshes; all objects come into `made`."""
     obj, scene = recorder.obj, recorder.scene
@@ -199,7 +198,6 @@ def _view_kept(scene, frame: int, after: bool):
         scene.frame_set(frame)
 
 
-# ---- files ----------------------------------------------------------------------------------------------------------
 def exporter(path: Path):
     """The operator that writes a file of this name, and its settings. Raises RagdollError: there is none."""
     if path.suffix.lower() not in EXPORTERS:

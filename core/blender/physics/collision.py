@@ -73,7 +73,6 @@ def restore_layers(scene) -> None:
         del other[SAVED]
 
 
-# ---- warm-up --------------------------------------------------------------------------------------------------------
 # During a run's warm-up the other bodies wait for the first frame as if the world were made only then. They are
 # disabled until then and on no collision layer: as kinematic bodies they would be woken and follow their keys.
 def hold_others(run, scene) -> None:

@@ -69,7 +69,6 @@ def _try(make, obj, scene) -> None:
         print(f"Active Ragdoll: '{obj.name}': {error}")
 
 
-# ---- pointers that undo or damage to a file has spoilt ------------------------------------------------------------
 # Measured after the undo of Remove and of Rebuild on 5.2, in one of thirty: of the objects that a character points to
 # one was the character, or the hidden scene of a scene was the scene. Whom such a pointer meant is told by what points
 # the other way.

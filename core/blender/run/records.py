@@ -126,7 +126,6 @@ def _passage_from(data: dict) -> Passage:
     return Passage(move=move, carriers=np.array(data["carriers"], dtype=int), **more)
 
 
-# ---- of a character --------------------------------------------------------------------------------------------------
 def recovery_of(obj):
     """The `recovery.Recovery` of a character in the run of its scene; None where there is none."""
     scene = obj.active_ragdoll.scene
@@ -175,7 +174,6 @@ def phase_of(obj) -> str:
     return state.phase if state else ""
 
 
-# ---- what graphs and balance read ------------------------------------------------------------------------------------
 MARGIN = 0.01  # of the character's height: things closer than this touch
 
 

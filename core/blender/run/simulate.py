@@ -109,7 +109,6 @@ def use_range(scene, frame_start: int, frame_end: int) -> None:
     own.frame_start, own.frame_end = frame_start, frame_end
 
 
-# ---- final renders --------------------------------------------------------------------------------------------------
 def begin_render(scene) -> None:
     """Simulate and cache what a render will show, with a dependency graph of its own, or stop the render.
 

@@ -21,7 +21,6 @@ def owner(obj, keyed: bool):
     return source.evaluated(obj) if keyed else obj
 
 
-# ---- what is keyed --------------------------------------------------------------------------------------------------
 def is_keyed(obj, setting: str = "") -> bool:
     """Whether any setting of a character or its bones, or one setting of the object, is animated or driven."""
     return animates(obj, f"{PREFIX}{setting}") if setting else next(keyed_paths(obj), None) is not None
@@ -61,7 +60,6 @@ def lengths(obj, **of) -> list:
     return [len(getattr(settings, name)) for name in names(type(settings), is_list=True, **of)]
 
 
-# ---- carrying -------------------------------------------------------------------------------------------------------
 def carry(obj) -> None:
     """Copy all settings of a character, and of its bones with bodies, to its source, where keys overrule them."""
     settings, copy = obj.active_ragdoll, obj.active_ragdoll.source

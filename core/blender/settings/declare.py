@@ -47,7 +47,6 @@ class Declared:
     ticked: float = 1.0  # what that switch sets where the default is 0
 
 
-# ---- what edits entail ----------------------------------------------------------------------------------------------
 show_stack_later: Callable = lambda obj: None  # noqa: E731  set by the registration: the stack stands above its settings
 
 
@@ -80,7 +79,6 @@ def by_user(name: str, value, need: Need = REBUILD):
     return edited
 
 
-# ---- declarations ---------------------------------------------------------------------------------------------------
 _declared: dict = {}  # by the identity of Blender's part of a declaration, which is kept with it
 
 
@@ -191,7 +189,6 @@ def declare_in(part: type, made: dict) -> None:
     names.cache_clear()
 
 
-# ---- asking ---------------------------------------------------------------------------------------------------------
 @cache
 def declarations(kind: type, /) -> dict[str, Declared]:
     """What the declarations of a property group say, given its class, by name, those of its bases first."""

@@ -15,7 +15,6 @@ from . import declare
 from .declare import CHOSEN, POSES, STACK_VALUE, declarations, record, walk
 
 
-# ---- names ----------------------------------------------------------------------------------------------------------
 def unique(items, name: str) -> str:
     """A name that no item has yet: the given one, or the given one with the next free number."""
     names = {item.name for item in items}
@@ -51,7 +50,6 @@ class Named:
     known_name: record(str, of=CHOSEN)
 
 
-# ---- active rows, keys and drivers ----------------------------------------------------------------------------------
 def active_index(owner, name: str) -> int:
     """The active row of a list of its owner's, the nearest one where there is no such row; -1 where it is empty."""
     own, last = declarations(type(owner))[name].index, len(getattr(owner, name)) - 1
@@ -120,7 +118,6 @@ def _renumber(owner, name: str, place_of: Callable[[int], int | None]) -> None:
                 curve.data_path = f"{start}{place}]{rest}"
 
 
-# ---- actions ---------------------------------------------------------------------------------------------------------
 def slots(of: str, action: str):
     """A choice among the slots of an action by their display names; the identifier is stored in the setting `of`."""
 

@@ -24,7 +24,6 @@ FORMER = ("parts", "hitters", "attachment_parts", "bodies", "targets", "physics_
 FORMER += ("followers", "height", "built_scale", "built_for")
 
 
-# ---- versions --------------------------------------------------------------------------------------------------------
 def stored(owner) -> dict:
     """The settings of an owner as they are in the file, also those that no class declares any more."""
     if hasattr(owner, "bl_system_properties_get"):  # Blender 5.0 and later
@@ -163,7 +162,6 @@ def _owners(*others) -> list:
     return [owner for owner in owners if owner.id_data.library is None and owner.is_property_set(GROUP)]
 
 
-# ---- library overrides -----------------------------------------------------------------------------------------------
 def keep_overrides() -> None:
     """Store what differs from the library, for all characters of the file; called before it is saved."""
     found: dict = {}

@@ -82,7 +82,6 @@ def _check(obj, scene) -> None:
         raise RagdollError(f"'{obj.name}' shares its armature with '{others[0].name}': make it single-user first")
 
 
-# ---- what is applied ------------------------------------------------------------------------------------------------
 def _applicable(obj, wanted) -> tuple[list[str], list[str]]:
     """The wanted parts up to the first one that must stay, and why that must."""
     pieces, found = _pieces(obj), []
@@ -166,7 +165,6 @@ def _seat(obj, child) -> Matrix:
     return bone.matrix_local @ Matrix.Translation((0.0, bone.length, 0.0))
 
 
-# ---- what scales along ----------------------------------------------------------------------------------------------
 def _lengths(owner) -> list[tuple]:
     """Settings that are lengths in the armature's own units, of a character or a bone, as `declare.walk` has them.
 

@@ -103,7 +103,6 @@ def _copy(obj, name: str, other: str, groups, carry=None) -> None:
         setattr(its, setting, values[setting])
 
 
-# ---- weights --------------------------------------------------------------------------------------------------------
 def read_weights(obj, kind: str) -> np.ndarray:
     """A weight of all bones [n]; one of `WEIGHTS`."""
     return np.array([getattr(bone.active_ragdoll, kind) for bone in obj.pose.bones], dtype=float)

@@ -142,7 +142,6 @@ def _spread(values: np.ndarray) -> dict:
     return {"mean": float(values.mean()), "p95": float(np.percentile(values, 95)), "max": float(values.max())}
 
 
-# ---- the worst ------------------------------------------------------------------------------------------------------
 class Worst:
     """Collects a character's run, frame by frame, as a `Meter`; frames that come from a cache are not seen."""
 

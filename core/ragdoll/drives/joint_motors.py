@@ -85,7 +85,6 @@ def shares(axes_of, on, torque):
     return np.abs(columns @ np.linalg.solve(normal, torque[..., None]))[..., 0]
 
 
-# ---- what joints carry ----------------------------------------------------------------------------------------------
 def carried_tensors(masses, moments, bodies, joints, carries) -> np.ndarray:
     """Inertia tensors [k, 3, 3] of all that each joint carries, about the joint, in its own axes [kg m^2]: from masses
     [m] [kg], moments [m, 3] [kg m^2] about the bodies' own axes, rigid matrices of bodies [m, 4, 4] and joints

@@ -230,7 +230,6 @@ def capped(stiffness, largest, error, least):
     return np.minimum(stiffness, np.where(largest > 0.0, largest / np.maximum(error, least), np.inf))
 
 
-# ---- motors between child and parent --------------------------------------------------------------------------------
 def joint_velocity(relative, before, target, weight, seconds):
     """Angular velocity [m, 3] of the child against the parent, in the parent's joint frame.
 

@@ -160,7 +160,6 @@ class Spring(law.Law):
         return velocity, torque
 
 
-# ---- impulses: exact ones, by springs from far away -----------------------------------------------------------------
 # A spring of Bullet's older kind is a motor on each axis of its frame whose largest force is ``stiffness * distance``.
 # With its other end far away, and moving away faster than any body follows, the motor never reaches its velocity and
 # gives exactly that force, at the place on the body where the spring's frame is; so it turns the body as well. In every

@@ -67,7 +67,6 @@ def ellipse_radius(half_axes: np.ndarray, direction: np.ndarray) -> np.ndarray:
     return 1.0 / np.hypot(x / np.where(x >= 0, axes[0], axes[1]), z / np.where(z >= 0, axes[2], axes[3]))
 
 
-# ---- angles ---------------------------------------------------------------------------------------------------------
 def frames_in_bodies(binds, offsets, rotations, parents) -> tuple[np.ndarray, np.ndarray]:
     """The joints' frames in their bodies and in these' parents, both [m, 4, 4]; in bind pose the two are one.
 
@@ -146,7 +145,6 @@ def x_first(limit_min, limit_max) -> np.ndarray:
     return widest[..., 0] >= widest[..., 2]
 
 
-# ---- beyond ---------------------------------------------------------------------------------------------------------
 def excess(joint_type: str, limit_min, limit_max, r_rel) -> np.ndarray:
     """How far rotations are beyond a joint's limits.
 
@@ -202,7 +200,6 @@ def beyond_ellipse(x, z, low, high) -> np.ndarray:
     return result
 
 
-# ---- thrown over ----------------------------------------------------------------------------------------------------
 # A limit pushes back by the shorter way. A limb that comes back from far away in a moment, as when the weights of a
 # character that has fallen are set to 1, may be flung past the middle of what its joint forbids; then the limit holds
 # it there against the drive, for good. Such a body, and what is off with it, is led back to where the drive wants it.

@@ -111,7 +111,6 @@ def cross_faded(old_positions, old_rotations, new_positions, new_rotations, shar
     return old + (new - old) * eased[..., None], quaternion.slerp(old_rotations, new_rotations, eased)
 
 
-# ---- getting up where one lies --------------------------------------------------------------------------------------
 # Only what leaves the floor a floor is done: a turn about the vertical and a shift along the ground, and where the
 # floor is higher or lower there, the difference.
 #

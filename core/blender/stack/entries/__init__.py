@@ -127,7 +127,6 @@ class ItemStep(Step):
         return getattr(reader.settings, self.items)[self.index]
 
 
-# ---- the registry ---------------------------------------------------------------------------------------------------
 def kinds() -> list[Kind]:
     """All kinds, in the order in which they act unless the user has chosen."""
     if not _kinds:
@@ -146,7 +145,6 @@ def lists() -> dict[str, ItemList]:
     return {own.items: own for kind in kinds() for own in kind.lists}
 
 
-# ---- a character's own ----------------------------------------------------------------------------------------------
 def of(obj, rig: Rig) -> tuple[list[Step], dict]:
     """Steps in the character's own order, and messages by the name of those that cannot be made."""
     steps, messages, known = [], {}, {kind.identifier: kind for kind in kinds()}

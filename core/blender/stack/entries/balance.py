@@ -164,7 +164,6 @@ class Balance(Step):
         home = own.return_steps if own.return_to_path == WALK_BACK else 0
         return balance.Manner(min(max(live.strength, 0.0), 1.0), home, rise)
 
-    # ---- the animation at other frames ----
     def _sample(self, reader, frame: int) -> gait.Sample:
         place, matrices = _animation(self.obj, reader, frame)
         return self.figure.sample(matrices[self._rows, :3, 3] @ place[:3, :3].T + place[:3, 3])

@@ -155,7 +155,6 @@ class ActiveRagdollBlendSpace(Named, bpy.types.PropertyGroup):
 # fmt: on
 
 
-# ---- the step -------------------------------------------------------------------------------------------------------
 class Layers(FromSettings, LayerStack):
     """The layers that act: all that are enabled, or only the solo ones among them."""
 

@@ -29,7 +29,6 @@ TARGETS = (("OBJECT", "Object", "An object, or a bone of it"), ("POINT", "Point"
 _NOTHING = 1e-6  # what single precision leaves of a component that is 0
 
 
-# ---- forward axes from the bind pose --------------------------------------------------------------------------------
 def rig_of(obj) -> Rig:
     """An armature's skeleton and bind pose (see `armature.bind_joints`), in its own space. Raises RagdollError: an
     armature without bones."""
@@ -59,7 +58,6 @@ def write_axes(entry, forward, parent_forward) -> None:
     )
 
 
-# ---- settings -------------------------------------------------------------------------------------------------------
 def _bone_changed(self, context) -> None:
     find_axes(self.id_data, [self])
     STACK.update(self, context)
@@ -129,7 +127,6 @@ class ActiveRagdollLookAt(bpy.types.PropertyGroup):
 # fmt: on
 
 
-# ---- steps ----------------------------------------------------------------------------------------------------------
 class Step(ItemStep):
     """One chain."""
 
@@ -176,7 +173,6 @@ def events_of(item, seconds_per_frame: float) -> list[WeightEvent]:
     return result
 
 
-# ---- the kind -------------------------------------------------------------------------------------------------------
 class Bones(ItemList):
     """The bones of the active chain."""
 

@@ -88,7 +88,6 @@ class ActiveRagdollGraph(bpy.types.PropertyGroup):
 # fmt: on
 
 
-# ---- the step -------------------------------------------------------------------------------------------------------
 class StateGraph(FromSettings, GraphPlayer):
     """The graph of the settings."""
 
