@@ -332,6 +332,23 @@ def test_arms_that_lie_overhead_are_drawn_in_along_the_floor(own):
     assert drawn[:, own.limbs[2:, 2], 2].max() < highest
 
 
+def test_thin_arms_that_lie_beside_one_with_thick_knees_are_not_turned_over(own):
+    lies = own.extract(*own.placed(standing(own))).moved(UP, 0.0 * Z)
+    lies = lies.moved(quaternion.identity(), (0.06 * own.height - lies.hip[2]) * Z)
+    beside = own.firsts(lies)[2:] + 0.8 * own.arm * quaternion.rotate(
+        UP, np.array([[0.0, 0.1, -1.0], [0.0, -0.1, -1.0]])
+    )
+    lies.ends[2:], lies.poles[2:] = (
+        beside * (1, 1, 0) + 0.02 * own.height * Z,
+        np.diff(beside[::-1], axis=0) * [[1], [-1]],
+    )
+    surface = joint_balls(own)
+    for limbs, size in ((own.limbs[:2], 0.06), (own.limbs[2:], 0.015)):
+        surface.radii[np.isin(surface.rows, limbs[:, 1])] = size * own.height
+    deltas = motion(own, made := planned(own, lies, surface=surface))[0][: int(made.times[1] * FPS) + 1]
+    assert motion_figures.spins(deltas[:, own.limbs[2:, 0]], FPS).max() < 75.0  # [deg/s]
+
+
 def test_an_arm_behind_one_who_sits_is_drawn_in_beside_the_back(own):
     posture = own.extract(*own.placed(lying(own, "sitting")))
     way = quaternion.rotate(posture.trunk[1], np.array([-0.5, -0.25, -0.8]))

@@ -270,7 +270,7 @@ class Course:
         radius, steep = (np.linalg.norm(v, axis=-1, keepdims=True) for v in (bend, up))
         pole, up = bend / np.maximum(radius, 1e-9), up / np.maximum(steep, 1e-9)
         out = q.cross(forward, up) * np.array([1.0, -1.0, -1.0, 1.0])[:, None]
-        low = floor.under(middle) + self.room.knee - middle[..., 2]
+        low = floor.under(middle) + np.repeat((self.room.knee, self.room.elbow), 2) - middle[..., 2]
         least = np.clip(low[..., None] / np.maximum(radius * steep, 1e-9), -2.0, 0.95)
         over = least - dot(pole, up)
         height = np.minimum(least + 0.5 * (np.hypot(over, _SOFT) - over), 1.0)
