@@ -196,7 +196,8 @@ class Course:
         low = rolls * low[:, : 4 if own.four else 2].max(axis=1)
         rise = _RAISES[int(own.four)] * mean_around(low[:, None], reach)
         posture, hung = replace(posture, hip=hip + rise * Z), hung + rise[:, None] * Z
-        across = 0.0 if own.four else self._across(replace(posture, ends=hung, poles=poles), begun[:, None] * loose)
+        hangs = begun[:, None] * loose * (1.0 - share)
+        across = 0.0 if own.four else self._across(replace(posture, ends=hung, poles=poles), hangs)
         hung += share[..., None] * (ends - hung)
         # What hangs is raised with the trunk, but where it lies on the floor.
         drop = loose * (1.0 - share) * lift[:, :1]

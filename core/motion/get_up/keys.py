@@ -312,7 +312,7 @@ class Author:
         arms = self.pair((x, y, room.palm), (-0.6, 0.6, 0.8), self.palm)
         keys = [self.key("palms", 0.9, (0, 0, room.front), (90, 84, 62), legs, arms)]
         z = thigh * 0.98 + room.knee
-        pitch = np.degrees(np.arccos(np.clip((0.75 * arm + room.palm - z) / trunk, -0.35, 0.75)))
+        pitch = np.degrees(np.arccos(np.clip((0.7 * arm + room.palm - z) / trunk, -0.35, 0.75)))
         hip = x - 0.02 * arm - trunk * np.sin(np.radians(pitch))
         legs = self.pair((hip - shank * 0.97, room.apart * 1.15, tuck), (1, 0, -1), lambda s: turned(0, 80))
         keys.append(self.key("all fours", 0.9, (hip, 0, z), (pitch - 4, pitch + 2, pitch - 32), legs, arms))
