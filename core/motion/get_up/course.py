@@ -196,7 +196,8 @@ class Course:
         low = rolls * low[:, : 4 if own.four else 2].max(axis=1)
         rise = _RAISES[int(own.four)] * mean_around(low[:, None], reach)
         posture, hung = replace(posture, hip=hip + rise * Z), hung + rise[:, None] * Z
-        across = 0.0 if own.four else self._across(replace(posture, ends=hung, poles=poles), begun[:, None] * loose)
+        hangs = begun[:, None] * loose * (1.0 - share)
+        across = 0.0 if own.four else self._across(replace(posture, ends=hung, poles=poles), hangs)
         hung += share[..., None] * (ends - hung)
         # What hangs is raised with the trunk, but where it lies on the floor.
         drop = loose * (1.0 - share) * lift[:, :1]
@@ -270,7 +271,7 @@ class Course:
         radius, steep = (np.linalg.norm(v, axis=-1, keepdims=True) for v in (bend, up))
         pole, up = bend / np.maximum(radius, 1e-9), up / np.maximum(steep, 1e-9)
         out = q.cross(forward, up) * np.array([1.0, -1.0, -1.0, 1.0])[:, None]
-        low = floor.under(middle) + self.room.knee - middle[..., 2]
+        low = floor.under(middle) + np.repeat((self.room.knee, self.room.elbow), 2) - middle[..., 2]
         least = np.clip(low[..., None] / np.maximum(radius * steep, 1e-9), -2.0, 0.95)
         over = least - dot(pole, up)
         height = np.minimum(least + 0.5 * (np.hypot(over, _SOFT) - over), 1.0)

@@ -210,6 +210,7 @@ class Clearances:
     front: float  # hip joints of one who lies on his face, or of a quadruped on its chest
     back: float  # on his back, or of a quadruped on its side
     knee: float
+    elbow: float
     palm: float  # wrist of a flat hand
     sole: float  # ankle of a flat foot
     tuck: float  # ankle of a foot on its tucked toes
@@ -233,7 +234,7 @@ class Clearances:
             side = max(reach(trunk, own.hip0, Y, 0.1 * h), 0.06 * h + max(own.hips, own.shoulder))
             rows = ([row for row in own.limbs[0, 2:] if row >= 0], own.limbs[2, 2:3])
             sole, palm = (reach(rows[i], tips[2 * i], -Z, own.sole) for i in range(2))
-            return Clearances(belly, side, 0.035 * h, palm, sole, sole, own.hips)
+            return Clearances(belly, side, 0.035 * h, 0.035 * h, palm, sole, sole, own.hips)
         sole = reach([row for row in own.limbs[0, 1:] if row >= 0], own.joints[foot], -Z, own.sole)
 
         def stiff(limb, direction, usual):
@@ -253,6 +254,7 @@ class Clearances:
         return Clearances(
             front=reach(trunk, own.hip0, X, 0.065 * h), back=reach(trunk, own.hip0, -X, 0.065 * h), sole=sole,
             knee=float(np.clip(surface.extent(own.limbs[0, 1], np.zeros(3), X), 0.035 * h, 0.06 * h)),
+            elbow=float(np.clip(surface.extent(own.limbs[2, 1], np.zeros(3), -X), 0.015 * h, 0.06 * h)),
             palm=stiff(2, own.ways[2, 1], 0.025 * h), tuck=stiff(0, X, max(0.8 * length, 0.5 * sole) + 0.01 * h),
             apart=float(max(own.hips, *(aside(leg) / 1.2 for leg in LEGS))),
         )  # fmt: skip
@@ -310,7 +312,7 @@ class Author:
         arms = self.pair((x, y, room.palm), (-0.6, 0.6, 0.8), self.palm)
         keys = [self.key("palms", 0.9, (0, 0, room.front), (90, 84, 62), legs, arms)]
         z = thigh * 0.98 + room.knee
-        pitch = np.degrees(np.arccos(np.clip((0.75 * arm + room.palm - z) / trunk, -0.35, 0.75)))
+        pitch = np.degrees(np.arccos(np.clip((0.7 * arm + room.palm - z) / trunk, -0.35, 0.75)))
         hip = x - 0.02 * arm - trunk * np.sin(np.radians(pitch))
         legs = self.pair((hip - shank * 0.97, room.apart * 1.15, tuck), (1, 0, -1), lambda s: turned(0, 80))
         keys.append(self.key("all fours", 0.9, (hip, 0, z), (pitch - 4, pitch + 2, pitch - 32), legs, arms))
