@@ -53,12 +53,15 @@ def _of_character(obj, scene):
         yield Finding("", INFO, "Build gives it bodies and joints", "", (), *build)
         return
     if state not in ("BAKED", "ELSEWHERE"):
-        yield from _of_ragdoll(obj, scene, state)
+        yield from _of_ragdoll(obj, scene)
+    if state == "CACHED" and (settings.cache_outdated or not world.cache_covers_shot(scene)):
+        yield Finding("", WARNING, "The simulated frames are out of date or incomplete", "", (), *SIMULATE)
+        return
     text, *button = STATES[state]
     yield Finding("", INFO, text.format(first=world.shot_range(scene)[0]), "", (), *button)
 
 
-def _of_ragdoll(obj, scene, state: str):
+def _of_ragdoll(obj, scene):
     settings = obj.active_ragdoll
     try:
         yield from diagnose.quick(obj, scene)
@@ -70,8 +73,6 @@ def _of_ragdoll(obj, scene, state: str):
     report = runtime.STATE.limits.get(obj.name)
     if report is not None and report.found and not report.widened:
         yield Finding("", WARNING, report.text(), "", (), "check_limits", {"widen": True}, "Widen to Fit")
-    if state == "CACHED" and (settings.cache_outdated or not world.cache_covers_shot(scene)):
-        yield Finding("", WARNING, "The simulated frames are out of date or incomplete", "", (), *SIMULATE)
     bones = {part.bone for part in settings.parts}
     for title, items in (("Hit on", settings.hits), ("Attachment of", settings.attachments)):
         for item in items:
