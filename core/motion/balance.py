@@ -24,7 +24,8 @@ from .components import clamped
 TOE, HEEL, SIDE, BESIDE = 0.11, 0.05, 0.035, 0.09
 PAST = 0.22  # how far before or behind the other one a foot may begin to cross to its side [m] at 1.8 m
 QUICKEST, STEP_HEIGHT = 50.0, 0.04  # of a foot beside its animation's way: accelerated [m/s^2]; lifted [m] at 1.8 m
-STRETCHED = 0.985  # of a leg is as far as a foot is put from its hip joint
+# Of a leg is as far as a foot is put from its hip joint; [s] in which a foot in the air comes over its place at most
+STRETCHED, FOLLOWS = 0.985, 0.6
 # How far a foot may go from its place: ahead, back, outwards, inwards; and from the hip, in parts of the leg
 AHEAD, BACK, OUT, IN, REACH = 0.80, 0.60, 0.65, 0.60, 0.70
 LOST = 0.95  # of the leg: with the capture point so far from the feet no step catches it
@@ -417,8 +418,9 @@ def _foot(body: Body, state: State, stride: Stride, k: int, seconds: float, mann
         place = stride.places[k]
         level = clamped(manner.rise(place + goal, place), -0.5 * body.leg, 0.5 * body.leg) if goal else 0.0
     most = QUICKEST * body.gravity / GRAVITY
-    offset, rate = _steered(foot.offset, foot.rate, goal, left + seconds, seconds, most)
-    height, climb = _steered(foot.height, foot.climb, level, left + seconds, seconds, most)
+    coming = min(left, FOLLOWS * body.time) + seconds  # a foot that is long in the air goes with the hip
+    offset, rate = _steered(foot.offset, foot.rate, goal, coming, seconds, most)
+    height, climb = _steered(foot.height, foot.climb, level, coming, seconds, most)
     if left <= 0.0:
         if foot.own and not stride.stands[k]:  # the animation has lifted the foot meanwhile
             return foot._replace(own="")

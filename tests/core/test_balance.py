@@ -160,6 +160,14 @@ def test_who_flies_knows_from_the_first_where_his_foot_lands(way):
     assert np.abs(np.diff(goals)).max() < 0.015 and abs(goals[-1] - state.capture(MAN)) < 0.01
 
 
+def test_a_foot_that_is_long_in_the_air_goes_with_the_hip():
+    state = State(speed=0.12 + 0j, clock=1.0, feet=(balance.Foot(swing=(0j, 0j, 0.0)),) * 2)
+    for i in range(12):
+        stride = stand()._replace(stands=(False, False), seconds=(1.5 - i / FPS,) * 2)
+        state = balance.step(MAN, state, stride, Push(), 1.0 / FPS, Manner())
+    assert state.feet[1].offset.real > 0.4 * state.feet[1].swing[1].real > 0.01
+
+
 def test_a_small_push_hurries_a_gait_less():
     small, large = (max(s.hurries[1] for s in pushed(MAN, walk().stride, size / 70.0 * 1j)) for size in (10.0, 45.0))
     assert 0.0 < small < 0.5 * large
