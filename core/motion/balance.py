@@ -24,7 +24,8 @@ from .components import clamped
 TOE, HEEL, SIDE, BESIDE = 0.11, 0.05, 0.035, 0.09
 PAST = 0.22  # how far before or behind the other one a foot may begin to cross to its side [m] at 1.8 m
 QUICKEST, STEP_HEIGHT = 50.0, 0.04  # of a foot beside its animation's way: accelerated [m/s^2]; lifted [m] at 1.8 m
-STRETCHED = 0.985  # of a leg is as far as a foot is put from its hip joint
+# Of a leg is as far as a foot is put from its hip joint; [s] in which a foot in the air comes over its place at most
+STRETCHED, FOLLOWS = 0.985, 0.6
 # How far a foot may go from its place: ahead, back, outwards, inwards; and from the hip, in parts of the leg
 AHEAD, BACK, OUT, IN, REACH = 0.80, 0.60, 0.65, 0.60, 0.70
 LOST = 0.95  # of the leg: with the capture point so far from the feet no step catches it
@@ -417,8 +418,9 @@ def _foot(body: Body, state: State, stride: Stride, k: int, seconds: float, mann
         place = stride.places[k]
         level = clamped(manner.rise(place + goal, place), -0.5 * body.leg, 0.5 * body.leg) if goal else 0.0
     most = QUICKEST * body.gravity / GRAVITY
-    offset, rate = _steered(foot.offset, foot.rate, goal, left + seconds, seconds, most)
-    height, climb = _steered(foot.height, foot.climb, level, left + seconds, seconds, most)
+    coming = min(left, FOLLOWS * body.time) + seconds  # a foot that is long in the air goes with the hip
+    offset, rate = _steered(foot.offset, foot.rate, goal, coming, seconds, most)
+    height, climb = _steered(foot.height, foot.climb, level, coming, seconds, most)
     if left <= 0.0:
         if foot.own and not stride.stands[k]:  # the animation has lifted the foot meanwhile
             return foot._replace(own="")
@@ -448,10 +450,7 @@ def _goal(body: Body, state: State, stride: Stride, k: int, start: complex, left
     """The offset with which a foot is to land in `left` seconds: where the capture point will be."""
     other, heading, own, side = state.feet[1 - k], stride.heading, state.feet[k].own, 1.0 - 2.0 * k
     base = other.offset if other.swing is None else other.swing[1]
-    # Where the other foot can press; out of standing it bears alone what both bear in the animation.
-    capture, middle = state.capture(body), stride.pressure if own == CATCH else stride.ankles[1 - k]
-    under = bearing(body, [stride.ankles[1 - k] + base], middle + capture, heading) - middle
-    coming = base if own == SETTLE else under + (capture - under) * math.exp(body.omega * left)
+    coming = base if own == SETTLE else _coming(body, state, stride, k, left, base)
     goal = coming + _BEYOND * (coming - base) if abs(coming - base) > _NEAR * body.size else base
     if own == CATCH:  # it bears what falls onto it, also of one who stands wide
         goal -= _excess(stride.ankles[k] - stride.pressure, _OUTSIDE * body.size)
@@ -467,6 +466,20 @@ def _goal(body: Body, state: State, stride: Stride, k: int, start: complex, left
     most = max(min(_spread(body, stride.tall - low), REACH * body.leg), abs(usual))
     goal -= _excess(usual + goal - state.shown_hip(body) - 1.2 * state.speed * left, most)
     return goal + _aside(body, stride, k, stride.places[k] + goal - shown(state, stride, 1 - k))
+
+
+def _coming(body: Body, state: State, stride: Stride, k: int, left: float, base: complex) -> complex:
+    """The capture point's offset in `left` seconds, in which the other foot presses, with an offset, while it stands."""
+    changes, own = min(stride.seconds[1 - k] / pace(body, state), left), state.feet[1 - k].own
+    lands, lifts = (0.0, left) if own else (0.0, changes) if stride.stands[1 - k] else (changes, left)
+    speed = state.speed + state.coming
+    hip = state.hip + lands * speed
+    # Where it can press; out of standing it bears alone what both bear in the animation.
+    middle = stride.pressure if state.feet[k].own == CATCH else stride.ankles[1 - k]
+    wanted = middle + hip + speed / body.omega
+    under = bearing(body, [stride.ankles[1 - k] + base], wanted, stride.heading) - middle
+    hip, speed = swung(body, hip, speed, under, lifts - lands)
+    return hip + (left - lifts) * speed + speed / body.omega
 
 
 def _under(body: Body, stride: Stride, k: int) -> complex:

@@ -34,6 +34,7 @@ class Figure:
     def __post_init__(self) -> None:
         self._feet = [leg.bones[-1] for leg in self.legs]
         self._tops = [leg.bones[0] for leg in self.legs]
+        self.joints = [*self._tops, *self._feet, *(self.toes if None not in self.toes else ())]
         self._legs = self.rig.with_ancestors(self._feet)
         moved = [bone for bone, *_more in (*self.trunk, *self.arms)]
         self._all = self.rig.with_ancestors([*self._feet, *moved, *(toe for toe in self.toes if toe is not None)])
@@ -48,19 +49,19 @@ class Figure:
         return Body(height, scale * sum(lengths) / 2.0, scale * hips, gravity)
 
     def sample(self, places: np.ndarray) -> gait.Sample:
-        """Hip and feet from world positions of the two hip joints and the two feet [4, 3]."""
+        """Hip and feet from world positions of its joints: hips, ankles and, of feet with toes, balls [4 or 6, 3]."""
         flat = [complex(x, y) for x, y, _z in places.tolist()]
         across = flat[0] - flat[1]
         heading = -1j * across / abs(across) if abs(across) > 0.0 else 1 + 0j
-        left, right, *feet = places[:, 2].tolist()
-        tall = 0.5 * (left + right) - min(feet)
-        return gait.Sample(0.5 * (flat[0] + flat[1]), heading, tuple(flat[2:]), tuple(feet), tall)
+        high = tuple(places[:, 2].tolist())
+        tall = 0.5 * (high[0] + high[1]) - min(high[2:4])
+        return gait.Sample(0.5 * (flat[0] + flat[1]), heading, tuple(flat[2:4]), high[2:4], tall, high[4:])
 
     def sampled(self, pose: LocalPose, world: np.ndarray) -> gait.Sample:
         """Hip and feet of a pose."""
         if self._sampled[0] is not pose or self._sampled[1] is not world:
             places = self.view(pose).positions
-            joints = np.array([places[bone] for bone in (*self._tops, *self._feet)])
+            joints = np.array([places[bone] for bone in self.joints])
             self._sampled = pose, world, self.sample(pose_space.moved(joints, world))
         return self._sampled[2]
 

@@ -10,7 +10,8 @@ from .balance import Body, Stride, dot
 # Slower than the first speed, or than the second one and lower than so many ankles' heights, a foot stands; higher
 # than so much of the leg over the lower one it never does.
 SLOW, LOW_AND_SLOW, LOW, HIGH = 0.35, 0.8, 1.35, 0.4
-WINDOW, AHEAD, SMOOTH = 0.6, 1.2, 0.08  # [s] at 1.8 m: of the ground and of treadmills, looked ahead, of the pressure
+LEVEL = 0.22  # [m/s] at 1.8 m: a foot is in the air whose ball, and an ankle that is low, go up or down faster
+WINDOW, AHEAD, SMOOTH = 0.6, 2.0, 0.08  # [s] at 1.8 m: of the ground and of treadmills, looked ahead, of the pressure
 MOST = 200  # frames of each of these, also where slow motion all but stops the time
 TREADMILL = 0.3  # [m/s] at 1.8 m: a lowest foot that goes faster, under a hip that does not, is carried
 
@@ -23,6 +24,7 @@ class Sample(NamedTuple):
     ankles: tuple
     heights: tuple  # of the ankles [m]
     tall: float  # height of the hip joints over the lower ankle [m]
+    balls: tuple = ()  # heights of the balls of the feet [m], if both have toes
 
 
 class Gait:
@@ -68,11 +70,13 @@ class Gait:
         rates, climbs = ([(b - a) / (2.0 * self._seconds) for a, b in zip(*each)] for each in (places, climbs))
         if carried:  # the ground of many a walk in its place goes unevenly, always with the foot that stands
             carried = max(rates, key=lambda rate: dot(rate, carried))
+        balls = [abs(b - a) / (2.0 * self._seconds) for a, b in zip(before.balls, after.balls)] or (0.0, 0.0)
         result = []
         for k in (0, 1):
             rate = math.hypot(abs(rates[k] - carried), climbs[k]) / speed
             up = now.heights[k] - low
-            slow = rate < SLOW and up < HIGH * body.leg
+            level = balls[k] if up > body.ankle else min(abs(climbs[k]), balls[k])
+            slow = rate < SLOW and up < HIGH * body.leg and level < LEVEL * speed
             result.append(bool(slow or (rate < LOW_AND_SLOW and up < (LOW - 1.0) * body.ankle)))
         return tuple(result)
 

@@ -24,9 +24,10 @@ def stand(body=MAN, heading=1 + 0j, left=1j) -> Stride:
     return Stride(0j, heading, feet, 0j, (True, True), (9.0 * body.time,) * 2, feet, (0j, 0j), 0.96 * body.leg)
 
 
-def walk(body=MAN, speed=1.2, carried=0.0, cycle=1.1, bounce=0.0):
-    """A walk along x by its formula: each foot stands for 0.6 of the cycle [s]; on a treadmill, which goes unevenly,
-    it goes back as fast. The hip goes up and down by a share of the leg."""
+def walk(body=MAN, speed=1.2, carried=0.0, cycle=1.1, bounce=0.0, stance=0.6):
+    """A walk along x by its formula: each foot stands for 0.6 of the cycle [s], or goes up slowly behind the hip after
+    a shorter stance; on a treadmill, which goes unevenly, it goes back as fast. The hip goes up and down by a share of
+    the leg."""
     period, unit = cycle * body.time, math.sqrt(body.size * body.gravity / 9.81)
     stride = speed * unit * period
 
@@ -39,9 +40,11 @@ def walk(body=MAN, speed=1.2, carried=0.0, cycle=1.1, bounce=0.0):
             eased = share * share * (3.0 - 2.0 * share)
             ahead = cycle + eased - 0.5 * k + 0.3 - carried * (time / period + 0.08 * math.sin(turns))
             ankles.append(complex(stride * ahead, (1 - 2 * k) * body.hips))
-            heights.append(body.ankle + 0.12 * body.size * math.sin(math.pi * share) ** 2)
-        hip = complex((1.0 - carried) * stride * time / period)
-        return gait.Sample(hip, 1 + 0j, tuple(ankles), tuple(heights), (0.9 + bounce * math.sin(turns)) * body.leg)
+            late = min(max(phase - stance, 0.0), 0.6 - stance) * period * 0.3 * unit * (1.0 - eased)
+            heights.append(body.ankle + 0.12 * body.size * math.sin(math.pi * share) ** 2 + late)
+        hip, balls = complex((1.0 - carried) * stride * time / period), tuple(height - 0.05 for height in heights)
+        tall = (0.9 + bounce * math.sin(turns)) * body.leg
+        return gait.Sample(hip, 1 + 0j, tuple(ankles), tuple(heights), tall, balls)
 
     return gait.Gait(body, body.time / FPS, sample)
 
@@ -147,6 +150,24 @@ def test_no_hip_is_jerked_no_foot_lands_or_is_left_out_of_reach_nobody_falls_lat
             assert state.feet[k].swing or (off or now).real < 0.0 or far < own + 0.002  # its heel comes up
 
 
+@pytest.mark.parametrize("way", WAYS.values())
+def test_who_flies_knows_from_the_first_where_his_foot_lands(way):
+    goals, state = [], State(speed=0.12 * way, clock=1.0, feet=(balance.Foot(swing=(0j, 0j, 0.0)),) * 2)
+    for i in range(7):
+        stride = stand()._replace(stands=(False, False), seconds=(0.3 - i / FPS, 0.8 - i / FPS))
+        state = balance.step(MAN, state, stride, Push(), 1.0 / FPS, Manner())
+        goals.append(state.feet[0].swing[1])
+    assert np.abs(np.diff(goals)).max() < 0.015 and abs(goals[-1] - state.capture(MAN)) < 0.01
+
+
+def test_a_foot_that_is_long_in_the_air_goes_with_the_hip():
+    state = State(speed=0.12 + 0j, clock=1.0, feet=(balance.Foot(swing=(0j, 0j, 0.0)),) * 2)
+    for i in range(12):
+        stride = stand()._replace(stands=(False, False), seconds=(1.5 - i / FPS,) * 2)
+        state = balance.step(MAN, state, stride, Push(), 1.0 / FPS, Manner())
+    assert state.feet[1].offset.real > 0.4 * state.feet[1].swing[1].real > 0.01
+
+
 def test_a_small_push_hurries_a_gait_less():
     small, large = (max(s.hurries[1] for s in pushed(MAN, walk().stride, size / 70.0 * 1j)) for size in (10.0, 45.0))
     assert 0.0 < small < 0.5 * large
@@ -203,14 +224,14 @@ def test_any_size_and_gravity_give_the_same_motion(height, gravity):
             assert [foot.offset / size for foot in b.feet] == pytest.approx([f.offset for f in a.feet], abs=1e-6)
 
 
-@pytest.mark.parametrize("carried", (0.0, 1.0))  # the treadmill goes unevenly
-def test_contacts_of_a_walk_also_in_its_place(carried):
-    found = walk(carried=carried)
-    for frame in range(30, 60):
+@pytest.mark.parametrize(("carried", "cycle", "stance"), ((0.0, 1.1, 0.6), (1.0, 1.1, 0.6), (1.0, 1.8, 0.3)))
+def test_contacts_of_a_walk_also_in_its_place_and_of_feet_that_go_up_slowly(carried, cycle, stance):
+    found = walk(carried=carried, cycle=cycle, stance=stance)  # the treadmill goes unevenly
+    for frame in range(30, 75):
         for k, stands in enumerate(found.stands(frame)):
-            phase = (frame / FPS / 1.1 + 0.5 * k) % 1.0
-            if min(abs(phase - at) for at in (0.0, 0.6, 1.0)) > 0.1:  # two frames from where it changes
-                assert stands == (phase < 0.6)
+            phase = (frame / FPS / cycle + 0.5 * k) % 1.0
+            if min(abs(phase - at) for at in (0.0, stance, 0.6, 1.0)) > 0.1:  # two frames from where it changes
+                assert stands == (phase < stance)
     asked = []  # for frames, where slow motion all but stops the time: some hundreds
     stride = gait.Gait(MAN, 1e-9, lambda n: asked.append(n) or (len(asked) < 5e3 and found.sample(n))).stride(30.5)
     moved = gait.moved(stride, 1j, 2 + 0j)

@@ -76,8 +76,7 @@ class Balance(Step):
     def __init__(self, obj, rig: Rig) -> None:
         self.obj, self.rig = obj, rig
         self.figure = figure_of(obj, rig)
-        ends = [leg.bones[0] for leg in self.figure.legs], [leg.bones[-1] for leg in self.figure.legs]
-        self._rows = [int(rig.skeleton.to_level[bone]) for bones in ends for bone in bones]
+        self._rows = rig.skeleton.to_level[self.figure.joints]
         self._gait = self._solids = self._now = self.body = None
         self._locals: dict = {}
         STATE.gaits.pop(obj.name, None)
