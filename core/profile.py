@@ -81,17 +81,11 @@ class Profile:
 
 # Where they are not null: what a file says of itself, and an entry of the bones that it is for.
 _ABOUT = {"name": Field(TEXT), "description": Field(TEXT), "kind": Field(ENUM, choices=KINDS)}
-_PLACE = {
-    "name": Field(TEXT),
-    "role": Field(ENUM, choices=(*roles.ROLES, ANY)),
-    "side": Field(ENUM, choices=roles.SIDES),
-    "order": Field(INT, low=0, high=10_000),
-    "share": Field(BOOL),
-    "range": Field(FLOAT, low=0.0, high=4.0),
-    "joint_in_anatomy": Field(FLOAT, 4, -1e3, 1e3),
-    "rest": Field(FLOAT, 4, -1e3, 1e3),
-}
 _ROTATIONS = ("joint_rotation", "joint_in_anatomy", "rest")
+_PLACE = {"name": Field(TEXT), "role": Field(ENUM, choices=(*roles.ROLES, ANY))}
+_PLACE |= {"side": Field(ENUM, choices=roles.SIDES)}
+_PLACE |= {"order": Field(INT, low=0, high=10_000), "share": Field(BOOL), "range": Field(FLOAT, low=0.0, high=4.0)}
+_PLACE |= dict.fromkeys(_ROTATIONS[1:], Field(FLOAT, 4, -1e3, 1e3))
 
 
 # ---- one value ------------------------------------------------------------------------------------------------------

@@ -77,13 +77,9 @@ class Recorder:
         seen = b"".join(poses[frame].astype("<f4").tobytes() for frame in sorted(poses))  # as precise as Blender's
         baked = {"bake_deviation": bake.deviation(obj, self.scene, poses)} if obj.active_ragdoll.muted else {}
         baked |= {"controls": carried} if (carried := bake.controls_of(obj)) else {}
-        return {
-            "poses_sha256": hashlib.sha256(seen).hexdigest(),
-            **baked,
-            **self._meter.summary(character=obj.name),
-            "worst": self._worst[obj.name].summary(),
-            "warnings": list(runtime.STATE.warnings.get(obj.name, ())),
-        }
+        found = {"poses_sha256": hashlib.sha256(seen).hexdigest()} | baked | self._meter.summary(character=obj.name)
+        warnings = list(runtime.STATE.warnings.get(obj.name, ()))
+        return found | {"worst": self._worst[obj.name].summary(), "warnings": warnings}
 
 
 def sha256_of(path: Path) -> str:
@@ -94,25 +90,16 @@ def sha256_of(path: Path) -> str:
 def figures_of(obj, scene, built) -> dict:
     """What a character and its shot are."""
     settings = obj.active_ragdoll
-    parts = settings.parts
-    fps = scene.render.fps / scene.render.fps_base
-    return {
-        "scene": scene.name,
-        "character": obj.name,
-        "bones": len(obj.data.bones),
-        "bodies": len(parts),
-        "joints": sum(bool(part.parent) for part in parts),
-        "mass_kg": sum(part.body.rigid_body.mass for part in parts),
-        "height_m": settings.height,
-        "frames": list(world.shot_range(scene)),
-        "fps": fps,
-        "steps_per_second": scene.rigidbody_world.substeps_per_frame * fps,
-        "rotation_weight": settings.rotation_weight,
-        "translation_weight": settings.translation_weight,
-        "action": settings.baked_action.name if settings.baked_action else None,
-        "old_action": settings.old_action.name if settings.old_action else None,
-        "notes": list(built.notes) if built else [],
-    }
+    parts, fps = settings.parts, scene.render.fps / scene.render.fps_base
+    joints, mass = sum(bool(part.parent) for part in parts), sum(part.body.rigid_body.mass for part in parts)
+    found = {"scene": scene.name, "character": obj.name, "bones": len(obj.data.bones), "bodies": len(parts)}
+    found |= {"joints": joints, "mass_kg": mass, "height_m": settings.height}
+    found |= {"frames": list(world.shot_range(scene)), "fps": fps}
+    found |= {"steps_per_second": scene.rigidbody_world.substeps_per_frame * fps}
+    found |= {name: getattr(settings, name) for name in ("rotation_weight", "translation_weight")}
+    actions = {"action": settings.baked_action, "old_action": settings.old_action}
+    found |= {key: action.name if action else None for key, action in actions.items()}
+    return found | {"notes": list(built.notes) if built else []}
 
 
 def _rounded(value):

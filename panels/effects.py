@@ -135,7 +135,9 @@ class ACTIVE_RAGDOLL_PT_recovery(Part, bpy.types.Panel, parent="act"):
         row = part.row(align=True)
         row.prop(group, "tone")
         row.operator_menu_enum("active_ragdoll.set_tone", "tone", text="", icon="DOWNARROW_HLT")
-        part.prop(group, "reflexes")
+        row = part.row()
+        row.active = group.tone > 0.0  # a rag has none
+        row.prop(group, "reflexes")
         props(column.column(align=True), group, "watched", "rest_speed", "rest_time")
         props(column.column(align=True), group, "regain", "blend_time")
         props(rows(column), group, "starts", "switch_off", group.switch_off and "calm_time")
@@ -165,15 +167,19 @@ class ACTIVE_RAGDOLL_PT_get_up(Part, bpy.types.Panel, label="Getting Up", parent
         column.enabled = group.reroot
         column.use_property_split = True
         props(column, group, "get_up")
-        if group.get_up == "AUTOMATIC":
-            props(column.column(align=True), group, "get_up_pace", "get_up_side", "get_up_seed")
+        if group.get_up == "STAY_DOWN":
+            return
+        planned = group.get_up == "AUTOMATIC"
+        props(column.column(align=True), group, "get_up_pace", *(("get_up_side", "get_up_seed") if planned else ()))
+        if planned:
             buttons, way = draw_list(column, _draw_way_point, group, "way_points", rows=2)
             buttons.operator("active_ragdoll.move_way_up", text="", icon="VIEW_PAN")
             buttons.operator("active_ragdoll.remove_way_point", text="", icon="REMOVE")
             if way is not None:
                 props(column.column(align=True), way, "key", "part", "offset", "seconds")
         props(column.column(align=True), group, "method", "reroot_time")
-        props(rows(column), group, "get_up_face_up", "get_up_face_down")
+        if group.get_up != "BLEND":
+            props(rows(column), group, "get_up_face_up", "get_up_face_down")
 
 
 class ACTIVE_RAGDOLL_PT_recovery_events(

@@ -94,13 +94,9 @@ class Clip:
             arrays.append(np.repeat(still[None], self.frame_count, axis=0))
             arrays[-1][:, target] = own[:, source]
         there = set(skeleton.names)
-        return replace(
-            self,
-            bones=skeleton.names,
-            poses=LocalPose(*arrays),
-            missing=(*self.missing, *(b for b in self.bones if b not in there and b not in self.unanimated)),
-            unanimated=tuple(b for b in skeleton.names if b in self.unanimated or b not in row),
-        )
+        missing = (*self.missing, *(b for b in self.bones if b not in there and b not in self.unanimated))
+        still = tuple(b for b in skeleton.names if b in self.unanimated or b not in row)
+        return replace(self, bones=skeleton.names, poses=LocalPose(*arrays), missing=missing, unanimated=still)
 
     @staticmethod
     def from_poses(name: str, bones: Sequence[str], fps: float, poses: Sequence[LocalPose], times: ArrayLike) -> "Clip":
@@ -142,12 +138,8 @@ def interpolate(a: LocalPose, b: LocalPose, share: ArrayLike) -> LocalPose:
 def between(a: LocalPose, b: LocalPose, share: np.ndarray) -> LocalPose:
     """`interpolate` for shares [..., n] of which none is 1, or where b need not come out to the bit."""
     t = share[..., None] if share.ndim else share  # a + 0 (b - a) is a to the bit, and so is the arc at 0
-    return like(
-        a,
-        a.positions + (b.positions - a.positions) * t,
-        quaternion.slerp(a.rotations, b.rotations, share),
-        a.scales + (b.scales - a.scales) * t,
-    )
+    positions, scales = a.positions + (b.positions - a.positions) * t, a.scales + (b.scales - a.scales) * t
+    return like(a, positions, quaternion.slerp(a.rotations, b.rotations, share), scales)
 
 
 def weighted_sum(poses: LocalPose, weights: np.ndarray) -> LocalPose:
@@ -307,12 +299,9 @@ def make_additive(skeleton: Skeleton, pose: LocalPose, base: LocalPose, space: s
     target, start = pose.rotations, base.rotations
     if space == MESH:
         target, start = (pose_space.local_to_model_rotations(skeleton, turns) for turns in (target, start))
-    return AdditivePose(
-        pose.positions - base.positions,
-        quaternion.multiply(target, quaternion.conjugate(start)),
-        np.where(empty, 0.0, pose.scales / np.where(empty, 1.0, base.scales) - 1.0),
-        space,
-    )
+    turns = quaternion.multiply(target, quaternion.conjugate(start))
+    scales = np.where(empty, 0.0, pose.scales / np.where(empty, 1.0, base.scales) - 1.0)
+    return AdditivePose(pose.positions - base.positions, turns, scales, space)
 
 
 def check_whole(poses: LocalPose | AdditivePose | None, what: str) -> None:

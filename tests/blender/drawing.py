@@ -20,6 +20,7 @@ class Layout:
         object.__setattr__(self, "drawn", drawn)
         object.__setattr__(self, "parent", enabled)
         object.__setattr__(self, "enabled", True)
+        object.__setattr__(self, "active", True)
 
     def __setattr__(self, name, value):
         assert name in self.bl_types.properties, f"a layout has no {name}"

@@ -254,7 +254,8 @@ def test_a_face_without_bodies_goes_with_the_head(fresh_scene):
     for weight, blend in ((1.0, 1.0), (0.0, 0.5), (0.0, 1.0)):
         rigs.changed(obj.active_ragdoll, rotation_weight=weight, translation_weight=weight, physics_blend=blend)
         played = rigs.shown(fresh_scene, obj, range(1, LAST + 1))
-        np.testing.assert_allclose([np.linalg.solve(p[rows[0]], p[rows]) for p in played.values()], wanted, atol=2e-3)
+        found = [np.linalg.solve(p[rows[0]], p[rows]) for p in played.values()]
+        np.testing.assert_allclose(found, wanted, atol=2e-3, err_msg=f"{weight} {blend}")
     assert (played[1] - played[LAST])[rows, 2, 3].min() > 1.0
     list(bake.bake_frames(obj, fresh_scene, choice=bake.Choice(bake.SIMULATED, to=bake.DEFORM)))
     rigs.check_shown(fresh_scene, obj, played, (10, LAST), 1e-4)

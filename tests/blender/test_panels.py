@@ -296,6 +296,21 @@ def test_angles_turn_the_joint_and_a_zero_says_what_it_means(arm):
     assert "no limit" not in text_of(draw()["bone"])
 
 
+def test_what_has_no_effect_on_getting_up_is_not_offered(arm):
+    group, seen = arm.active_ragdoll.recovery, {}
+    OPERATORS.build()
+    OPERATORS.setup_recovery()
+    for group.get_up in ("AUTOMATIC", "ACTIONS", "BLEND", "STAY_DOWN"):
+        names = {name for kind, name in draw()["get_up"] if kind == "prop"} - {"get_up", "reroot"}
+        seen[group.get_up] = {name.removeprefix("get_up_") for name in names}
+    always, actions = {"pace", "method", "reroot_time"}, {"pace", "method", "reroot_time", "face_up", "face_down"}
+    plan = actions | {"side", "use_get_up_seed"}
+    assert seen == {"AUTOMATIC": plan, "ACTIONS": actions, "BLEND": always, "STAY_DOWN": set()}
+    for group.tone in (0.0, 0.5):
+        reflexes = next(layout for _kind, name, layout in drawn(PANELS["recovery"], arm) if name == "reflexes")
+        assert reflexes.active == (group.tone > 0.0), "a rag has none"
+
+
 def _world_button(scene) -> tuple[bool, bool]:
     """Whether Blender's button that removes the world can be pressed, and whether a line says why not."""
     items = []

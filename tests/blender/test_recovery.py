@@ -173,6 +173,7 @@ def test_tone_calms_the_joints_and_reflexes_put_the_arms_before_the_head(name):
     awake = falling.fall(name, "back", *falling.AWAKE)
     assert np.percentile(awake.joint_speeds(), 95) < 300.0 and awake.fold() < 90.0 and awake.rest() < 3.0
     assert awake.arms_first() and awake.head_speed() < 0.75 * rag.head_speed()
+    assert all(falling.fall(name, side, *falling.AWAKE).arms_first() for side in ("left", "right"))
 
 
 @pytest.mark.parametrize("hit", (False, True))

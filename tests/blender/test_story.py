@@ -7,6 +7,7 @@ import pytest
 import rigs
 from active_ragdoll.core.blender.physics import built
 from active_ragdoll.core.blender.run import records
+from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.tools import health, story
 
 OPERATORS = bpy.ops.active_ragdoll
@@ -19,6 +20,15 @@ def human(fresh_scene):
 
 def phases(obj, frames) -> list:
     return rigs.step(obj.active_ragdoll.scene, frames, lambda: obj.active_ragdoll.state)
+
+
+def test_a_knock_out_of_a_light_body(human, fresh_scene):
+    """No hit that a hand can take knocks a whole man out: he is, all the same."""
+    fresh_scene.frame_set(10)
+    OPERATORS.build()
+    lightest = min(human.active_ragdoll.parts, key=lambda part: part.body.rigid_body.mass).bone
+    assert OPERATORS.knock_out_here(bone=lightest) == {"FINISHED"}
+    assert phases(human, (9, 14)) == ["ACTIVE", "LIMP"] and not STATE.warnings[human.name]
 
 
 def test_a_knock_out_from_nothing(human, fresh_scene):

@@ -14,7 +14,7 @@ from core import quaternion
 from core.motion.biped import Z, stacked
 from core.motion.get_up import plan as get_up
 from core.motion.get_up.course import Course
-from core.motion.get_up.keys import Clearances, Floor, Key, Ranges, Relief, Surface, joint_balls, turned
+from core.motion.get_up.keys import Author, Clearances, Floor, Key, Ranges, Relief, Surface, joint_balls, turned
 from core.motion.get_up.plan import CHEST, LEFT, PRONE, RIGHT, SUPINE, Manner, Moved, NoRoom
 from motion_figures import most_slide
 from refusals import refuses
@@ -66,7 +66,8 @@ def standing(own) -> np.ndarray:
 def planned(own, how="prone", pose=0, floor=FLAT, fps=FPS, gravity=GRAVITY, surface=None, stands=None, **manner):
     lies = lying(own, how, pose, floor) if isinstance(how, str) else posed(own, *own.solve(how))
     stands = posed(own, *own.solve(stands)) if stands else standing(own)
-    world, more = np.diag([own.scale] * 3 + [1.0]), {"fps": fps, "gravity": gravity, "manner": Manner(**manner)}
+    more = {"fps": fps, "gravity": gravity, "ranges": manner.pop("ranges", None), "manner": Manner(**manner)}
+    world = np.diag([own.scale] * 3 + [1.0])
     return get_up.plan(own, surface or joint_balls(own), lies, floor, lambda _s: stands, world, **more)
 
 
@@ -118,6 +119,30 @@ def test_a_knight_keeps_his_stiff_feet_off_the_floor_and_his_arms_out_of_a_fat_t
     assert not motion_figures.beyond(motion_figures.figures(own, deltas, places, FPS))
 
 
+@pytest.mark.parametrize("convention", ("Mixamo", "Unreal", "KayKit"))
+def test_legs_that_lie_across_each_other_are_not_drawn_through_each_other(convention):
+    """What raises the lower one off the floor would lead it through the upper one."""
+    own, line = biped(convention), np.linspace(0.3, 2.0, 15)[:, None]  # from thigh to ankle
+    for how, ahead, wide in itertools.product(("left side", "right side"), (-1.0, 1.0), (0.2, 0.3)):
+        lies = own.extract(*own.placed(lying(own, how, 1)))
+        ways = np.array([[ahead * wide, -0.22, -1.0], [-ahead * wide, 0.22, -1.0]])
+        ways *= 0.95 * own.leg / np.linalg.norm(ways, axis=1, keepdims=True)
+        lies.ends[:2] = own.firsts(lies)[:2] + quaternion.rotate(lies.trunk[0], ways)
+        lies.poles[:2] = quaternion.rotate(lies.trunk[0], np.array([1.0, 0.0, 0.0]))
+        places = motion(own, planned(own, lies))[1][:, own.limbs[:2, :3], None]
+        legs = places[:, :, 0] + np.minimum(line, 1.0) * (places[:, :, 1] - places[:, :, 0])
+        legs += np.maximum(line - 1.0, 0.0) * (places[:, :, 2] - places[:, :, 1])
+        assert np.linalg.norm(legs[:, 0, :, None] - legs[:, 1, None], axis=-1).min() > 0.05 * own.height
+
+
+@pytest.mark.parametrize("most", (2.0, 2.3))
+def test_a_foot_that_swings_past_its_hip_bends_no_knee_farther_than_it_goes(own, most):
+    frames = quaternion.shortest_arc(np.array([1.0, 0.0, 0.0]), own.hinges[:2, 1])
+    knees = (("HINGE", (-0.05, 0.0, 0.0), (most, 0.0, 0.0)),) * 2
+    ranges = Ranges(own.limbs[:2, 1], own.limbs[:2, 0], frames, knees)
+    assert ranges.excess(motion(own, planned(own, ranges=ranges))[0]).max() < np.radians(0.5)
+
+
 def test_who_lies_turned_to_anywhere_takes_as_long(own):
     lies = own.extract(*own.placed(lying(own, "supine")))
     times = [planned(own, lies.moved(turned(yaw), 0.0 * Z)).times for yaw in (0.0, 90.0, 180.0)]
@@ -164,6 +189,15 @@ def test_knees_and_elbows_turn_to_where_the_joints_allow_and_hands_and_feet_stay
     assert (ranges.excess(before[0]) > 0.3).all() and (ranges.excess(after[0]) < 0.1).all()
     assert np.allclose(before[1][:, own.limbs[:, 2]], after[1][:, own.limbs[:, 2]])
     assert np.allclose(before[0][:, own.limbs[1:, 0]], after[0][:, own.limbs[1:, 0]])  # whose joints allow anything
+
+
+def test_a_paw_of_a_dog_on_its_side_turns_about_the_axis_of_its_hock_as_on_its_chest():
+    own, roll = biped("dog"), turned(roll=80.0)
+    chest = stacked([key.posture for key in Author(own, Clearances.of(own, joint_balls(own))).four(0.0)])
+    hocks = (("HINGE", (0.0, -0.3, 0.0), (0.0, 0.3, 0.0)),) * 2
+    ranges = Ranges(own.limbs[:2, 2], own.limbs[:2, 1], quaternion.identity((2,)), hocks)
+    beyond = [ranges.excess(own.solve(ranges.eased(own, p))[0]).max() for p in (chest, chest.moved(roll, 0.0 * Z))]
+    assert beyond[1] < beyond[0] + np.radians(3.0) < ranges.excess(own.solve(chest)[0]).max()
 
 
 def test_what_is_moved_by_hand_is_there_and_then_wherever_it_stands_so():

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from core import quaternion
@@ -81,15 +81,15 @@ def test_absurd_impulses_are_cut_down_with_a_warning(impulse, direction, point):
 
 
 @given(st.floats(0.1, 5.0), st.floats(0.0, 4.0), VECTOR)
+@example(2.0, 0.0, np.array((0.0, 0.0, 1.0)))
 def test_explosions_push_away_and_fade(radius, falloff, origin):
     body = bodies()
     found = gained(Explosion(3.0, tuple(origin), radius, 5.0, falloff), body, 3 / 24, 4 / 24)
     way = body.centers - origin
     distance = np.linalg.norm(way, axis=1)
     size = np.where(distance < radius, 5.0 * np.maximum(1.0 - distance / radius, 0.0) ** falloff, 0.0)
-    assert found.momentum == pytest.approx(way / distance[:, None] * size[:, None], abs=1e-9)
-    blast = Explosion(3.0, tuple(body.centers[0]), 2.0, 5.0, 0.0)  # in a body: it goes up
-    assert gained(blast, body, 3 / 24, 4 / 24).momentum[0] == pytest.approx([0.0, 0.0, 5.0])
+    way[distance <= 1e-9 * radius] = 0.0, 0.0, 1.0  # in a body: it goes up
+    assert found.momentum == pytest.approx(way / np.linalg.norm(way, axis=1)[:, None] * size[:, None], abs=1e-9)
 
 
 BAD = (

@@ -75,12 +75,17 @@ def trunk(velocity=(0, 0, 0), lean=(0, 0, 1.0), clearance=1.0, size=1.8, gravity
     return tone.Trunk(lean, way, axes, clearance, size, gravity * DOWN)
 
 
-def fallen(found, seconds, fps=24.0, reflexes=True):
+def fallen(found, seconds, fps=24.0, reflexes=True, fall=None):
     """After some seconds of the same motion."""
-    fall = tone.Fall()
+    fall = fall or tone.Fall()
     for _frame in range(round(seconds * fps)):
         fall = tone.step(fall, found, reflexes, 1.0 / fps)
     return fall
+
+
+def strength(found, seconds, **how):
+    """That of the tone by then."""
+    return float(tone.strength(fallen(found, seconds, **how).calmed))
 
 
 @pytest.mark.parametrize("turn", (0.0, 2.5))
@@ -103,19 +108,28 @@ def test_high_above_the_floor_limbs_are_drawn_in_and_near_it_they_protect():
 
 def test_tone_fades_to_a_tenth_half_a_second_after_the_trunk_has_touched():
     lies = trunk(clearance=-0.01)
-    assert fallen(lies, 0.25).strength == pytest.approx(0.55, abs=0.01)
-    assert fallen(lies, 0.5).strength == pytest.approx(tone.LEFT) == fallen(lies, 5.0).strength
+    assert strength(lies, 0.25) == pytest.approx(0.55, abs=0.01)
+    assert strength(lies, 0.5) == pytest.approx(tone.LEFT) == strength(lies, 5.0)
     still, falls = trunk(), trunk((0, 0, -3.0))  # nothing touched: from the latest moment on, unless it still falls
-    assert fallen(still, 0.6).strength > 0.99 and fallen(still, 1.2).strength == pytest.approx(tone.LEFT)
-    assert fallen(falls, 3.0).strength == 1.0
+    assert strength(still, 0.6) > 0.99 and strength(still, 1.2) == pytest.approx(tone.LEFT)
+    assert strength(falls, 3.0) == 1.0
     # Who tumbles on protects himself as long as that lasts; without reflexes he does not.
     rolls = trunk((0, -2.0, 0), clearance=-0.01)
-    assert fallen(rolls, 2.0).strength == 1.0
-    assert fallen(rolls, 2.0, reflexes=False).strength == pytest.approx(tone.LEFT)
+    assert strength(rolls, 2.0) == 1.0
+    assert strength(rolls, 2.0, reflexes=False) == pytest.approx(tone.LEFT)
     # All tighten a tenth of a second before it touches, and let go in half a second, also of who tumbles on.
     high, low = (trunk((0, 0, -4.0), clearance=clearance) for clearance in (0.5, 0.3))
     assert fallen(high, 0.1).holds == tone.HOLDS > fallen(low, 0.1).holds == fallen(low, 0.1, fps=240.0).holds == 0.0
     assert all(0.0 < fallen(way, 0.3).holds < fallen(way, 0.7).holds == tone.HOLDS for way in (lies, rolls))
+
+
+def test_who_sits_and_tips_over_another_way_goes_on_protecting_himself_all_but_his_legs():
+    sits, tips = trunk(1.5 * ASIDE, clearance=-0.01), trunk(-0.9 * AHEAD, 0.3 * UP - 0.3 * AHEAD, clearance=-0.01)
+    sat = fallen(sits, 0.1, fall=fallen(trunk(1.5 * ASIDE), 0.4))
+    fall, plain = fallen(tips, 0.3, fall=sat), fallen(trunk(0.9 * ASIDE, clearance=-0.01), 0.3, fall=sat)
+    assert fall.tips[BACK] > 0.8 and fall.shares[TO_LEFT] > 0.9 and fall.calmed < 0.1 and fall.faded > 0.25
+    assert plain.tips == pytest.approx(plain.shares, abs=0.01) and plain.calmed == plain.faded > 0.25
+    assert fallen(tips, 1.0, fall=fall).calmed > 0.5
 
 
 def test_falls_are_alike_at_any_frame_rate_size_and_gravity():

@@ -38,12 +38,7 @@ NO = False, False  # before a bake's frames, after them
 DESTINATIONS = NEW, CURRENT, LAYER = "NEW", "CURRENT", "LAYER"
 
 # Attributes of AnimData that an `AnimationState` keeps, by its own names.
-_KEPT = {
-    "blend_type": "action_blend_type",
-    "extrapolation": "action_extrapolation",
-    "influence": "action_influence",
-    "use_nla": "use_nla",
-}
+_KEPT = {name: f"action_{name}" for name in ("blend_type", "extrapolation", "influence")} | {"use_nla": "use_nla"}
 
 
 # ---- saving and restoring what a bake changes -----------------------------------------------------------------------
@@ -75,13 +70,9 @@ def save(obj: bpy.types.Object) -> AnimationState:
     animation = obj.animation_data
     if animation is None:
         return AnimationState()
-    return AnimationState(
-        had_animation_data=True,
-        slot_handle=animation.action_slot_handle if action_channels.has_slots() else 0,
-        last_slot=animation.last_slot_identifier if action_channels.has_slots() else "",
-        tracks=[(track.name, track.mute, track.is_solo) for track in animation.nla_tracks],
-        **{name: getattr(animation, own) for name, own in _KEPT.items()},
-    )
+    slots = (animation.action_slot_handle, animation.last_slot_identifier) if action_channels.has_slots() else (0, "")
+    tracks = [(track.name, track.mute, track.is_solo) for track in animation.nla_tracks]
+    return AnimationState(True, *slots, tracks=tracks, **{n: getattr(animation, own) for n, own in _KEPT.items()})
 
 
 def restore(obj, state: AnimationState, action: bpy.types.Action | None, baked=None, others=frozenset()) -> None:

@@ -20,12 +20,9 @@ from .recording import Recorder, basis_of, checked_range, without_shear
 
 SAME_PLACE = 1e-3  # of a bone's length: ends that are no further apart are one
 _GLTF = {
-    "use_selection": True,
-    "use_active_scene": True,  # hidden scenes have copies of the character
-    "export_format": "GLB",
-    "export_animation_mode": "ACTIVE_ACTIONS",
-    "export_optimize_animation_size": False,
-}
+    "use_selection": True, "use_active_scene": True,  # hidden scenes have copies of the character
+    "export_format": "GLB", "export_animation_mode": "ACTIVE_ACTIONS", "export_optimize_animation_size": False,
+}  # fmt: skip
 _FBX = {
     "use_selection": True, "object_types": {"ARMATURE", "MESH"}, "add_leaf_bones": False,
     "bake_anim_use_nla_strips": False, "bake_anim_use_all_actions": False, "bake_anim_simplify_factor": 0.0,

@@ -200,6 +200,9 @@ def _make(obj, scene, to_world, poses, pose, anatomy, vertices, plan, sizes, not
     for index, bone in enumerate(obj.pose.bones):
         bone.active_ragdoll.simulate = index in plan.bones
     notes += world.ensure(scene)
+    if scene.active_ragdoll.cache_is_ours:  # others' simulation: it knows nothing of these bodies
+        world.free_cache(scene)
+        remove.interrupt(scene)
     world.set_range(scene)
     collection, inner = _new_collections(obj, scene)
     settings.is_ragdoll = True

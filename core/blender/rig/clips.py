@@ -84,15 +84,9 @@ def sample_action(action, obj, *, slot=None, frames=None, fps: float | None = No
         raise RagdollError(f'Action "{action.name}" needs frames to be sampled at, got {list(frames.shape)}')
     local = _local(obj, rest, *_channels(places, rest, frames))
     step = float(frames[1] - frames[0]) if len(frames) > 1 else 1.0
-    return Clip(
-        name=action.name,
-        bones=rest.skeleton.names,
-        fps=(scene_fps(bpy.context.scene) if fps is None else fps) / step,
-        poses=local,
-        start_frame=float(frames[0]),
-        missing=tuple(missing),
-        unanimated=tuple(name for name in rest.skeleton.names if name not in moved),
-    )
+    fps, names = (scene_fps(bpy.context.scene) if fps is None else fps) / step, rest.skeleton.names
+    still = tuple(name for name in names if name not in moved)
+    return Clip(action.name, names, fps, local, float(frames[0]), tuple(missing), still)
 
 
 def scene_fps(scene: bpy.types.Scene) -> float:

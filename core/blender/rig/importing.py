@@ -95,14 +95,10 @@ def _import_bvh(path: Path) -> None:
     # a skeleton in bind pose is taller than deep; Y is up in most files
     _width, depth, height = np.ptp(joints, axis=0)
     z_up = height > 2.0 * depth
-    bpy.ops.import_anim.bvh(
-        filepath=str(path),
-        global_scale=min(_BVH_UNITS, key=lambda unit: max(reach * unit, 1.0 / (reach * unit))),
-        axis_forward="Y" if z_up else "-Z",
-        axis_up="Z" if z_up else "Y",
-        use_fps_scale=True,
-        update_scene_duration=True,
-    )
+    axes = dict(zip(("axis_forward", "axis_up"), ("Y", "Z") if z_up else ("-Z", "Y")))
+    unit = min(_BVH_UNITS, key=lambda unit: max(reach * unit, 1.0 / (reach * unit)))
+    rates = {"use_fps_scale": True, "update_scene_duration": True}
+    bpy.ops.import_anim.bvh(filepath=str(path), global_scale=unit, **axes, **rates)
 
 
 def _bvh_rest_joints(path: Path) -> np.ndarray:
@@ -140,10 +136,5 @@ def _animates(action: bpy.types.Action, armature: bpy.types.Object) -> bool:
     return any(name in armature.data.bones for curve in curves for name in rig_graph.bones_in(curve.data_path))
 
 
-_READERS = {
-    ".blend": lambda path: bpy.ops.wm.open_mainfile(filepath=str(path), load_ui=False),
-    ".glb": _import_gltf,
-    ".gltf": _import_gltf,
-    ".fbx": _import_fbx,
-    ".bvh": _import_bvh,
-}
+_READERS = {".blend": lambda path: bpy.ops.wm.open_mainfile(filepath=str(path), load_ui=False)}
+_READERS |= {".glb": _import_gltf, ".gltf": _import_gltf, ".fbx": _import_fbx, ".bvh": _import_bvh}

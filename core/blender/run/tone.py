@@ -108,13 +108,14 @@ class Falling:
             return None
         off = math.hypot(*(way - self.hand.palms(*turns[self.hand.joints]))) / self.hand.length
         # Who lies does not go on holding a hand in the air that has not come there.
-        return self.hand, way, max(self.fall.strength, float(transitions.smooth_step((LETS_GO[1] - off) / LETS_GO[0])))
+        near = float(transitions.smooth_step((LETS_GO[1] - off) / LETS_GO[0]))
+        return self.hand, way, max(tone.strength(self.fall.calmed), near)
 
     def step(self, run, solids: tuple, gravity: tuple, reflexes: bool, seconds: float) -> None:
         """After a frame is shown: the fall until the next one. solids: see `ground.bounded`."""
         rows, body, height = self.trunk, run.body, self.character.height
         pull, lean, axes, above = math.hypot(*gravity), None, None, np.inf
-        if not self.fall.touched:
+        if self.fall.looks:
             place = self.shares @ body[rows, :3, 3]
             feet = np.add.reduce(body[self.feet, :3, 3]) / len(self.feet) if len(self.feet) else place
             lean, axes = (place - feet).tolist(), self._axes(run)
@@ -170,7 +171,7 @@ class Tone(shot_run.Effect):
     def _lies_still(self, run) -> bool:
         """Whether all have come to rest to the last bit, as sleeping bodies do: what muscles do then stays as it is."""
         rows = self._joined["rows"]
-        faded = all(each.fall.faded >= tone.STRETCHES + tone.BRAKES for each in self._falling.values())
+        faded = all(each.fall.calmed >= tone.STRETCHES + tone.BRAKES for each in self._falling.values())
         return faded and np.array_equal(run.body[rows], run.body_before[rows])
 
     def _join(self, drives, falling: dict) -> None:
@@ -194,12 +195,13 @@ class Tone(shot_run.Effect):
             relative, acceleration, self._end, self._led_to = (values[self._of] for values in kept)
             self._memory = {"last": (relative, acceleration)}  # of the law of springs
 
-    def _course(self, before: list, falls: list, relative: np.ndarray) -> tuple:
-        """Rotations [k, 4] that the joints are led to: from those falls on to these, as they stand now [k, 4]."""
+    def _course(self, before: list, falls: list, faded: np.ndarray, relative: np.ndarray) -> tuple:
+        """Rotations [k, 4] that the joints are led to: from those falls on to these, as they stand now [k, 4].
+
+        faded: [s] for which the tone of each has been fading then and now [2, k]."""
         joints, of, led = self._joined, self._whose, self._led_to
-        if [(fall.gone, fall.shares) for fall in before] != [(fall.gone, fall.shares) for fall in falls]:
+        if [(fall.gone, fall.tips) for fall in before] != [(fall.gone, fall.tips) for fall in falls]:
             self._led_to = tone.target(falls, of, joints["start"], self._postures, joints["kept"])
-        faded = np.array([[fall.faded for fall in each] for each in (before, falls)])[:, of]
         if not faded.any():
             return self._end, self._led_to.copy()
         if faded.min() >= tone.STRETCHES + tone.BRAKES:  # they lead nowhere any more
@@ -212,20 +214,23 @@ class Tone(shot_run.Effect):
         joints, whose, falling, drives = self._joined, self._whose, list(self._falling.values()), run.joint_drives
         relative, gravity = drives.relative(run.body)[self._of], world.gravity(scene)
         old, before, held = [each.fall for each in falling], self._end, {}
-        solids = None if all(fall.touched for fall in old) else ground.bounded(self._solids, run.graph)
+        solids = None if not any(fall.looks for fall in old) else ground.bounded(self._solids, run.graph)
         for each, own in zip(falling, settings, strict=True):
             each.step(run, solids, gravity, own.reflexes, seconds)
         falls, pull = [each.fall for each in falling], math.hypot(*gravity)
         paces = [tone.pace(each.character.height, pull) for each in falling]
-        start, self._end = self._course(old, falls, relative)
+        faded = np.array([[(fall.calmed, fall.faded) for fall in each] for each in (old, falls)])
+        faded = faded[:, whose, self._stretched[0].astype(int)]
+        start, self._end = self._course(old, falls, faded, relative)
         for each, first, pace in zip(falling, self._firsts, paces):
             if (found := each.reaching(run)) is not None:
                 share = -math.expm1(-seconds / (tone.REACHES * pace))
                 (hand, way, much), at = found, [first + joint for joint in found[0].joints]
                 self._end[at] = quaternion.slerp(before[at], hand.reaching(self._end[at[0]], way)[0], share)
                 start[at], held = before[at], held | dict.fromkeys(at, tone.HELD * much)
-        now = [(own.tone, f.strength, f.holds, own.reflexes, pace) for own, f, pace in zip(settings, falls, paces)]
-        rows, (tones, fades, holds, reflexes, slow) = joints["rows"], np.array(now)[whose].T
+        now = [(own.tone, fall.holds, own.reflexes, pace) for own, fall, pace in zip(settings, falls, paces)]
+        rows, (tones, holds, reflexes, slow) = joints["rows"], np.array(now)[whose].T
+        fades = tone.strength(faded[1])
         weight = run.numbers["tone"][rows] * ~(run.limp | run.kinematic)[rows] * tones * fades
         weight *= run.effect("hits").strength[rows]
         if held:

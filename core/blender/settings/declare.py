@@ -217,9 +217,5 @@ def walk(group) -> Iterator[tuple]:
 
 def classes_of(*modules) -> tuple:
     """The classes of some modules that Blender has to register, in the modules' order."""
-    return tuple(
-        cls
-        for module in modules
-        for cls in vars(module).values()
-        if isinstance(cls, type) and cls.__module__ == module.__name__ and issubclass(cls, bpy.types.bpy_struct)
-    )
+    found = ((cls, module.__name__) for module in modules for cls in vars(module).values() if isinstance(cls, type))
+    return tuple(cls for cls, own in found if cls.__module__ == own and issubclass(cls, bpy.types.bpy_struct))

@@ -249,12 +249,10 @@ def write_target(obj, basis: np.ndarray) -> None:
 def store_seen(scene) -> None:
     """Store what the stacks of a simulated shot have read of the simulation, which a file that is opened needs."""
     for obj in characters(scene):
-        found = STATE.motions.get(obj.name)
-        rows = {
-            frame: [[list(key), np.asarray(value).tolist()] for key, value in read.items()]
-            for frame, read in (found.seen if found is not None else {}).items()
-            if read
-        }
+        found, rows = STATE.motions.get(obj.name), {}
+        for frame, read in found.seen.items() if found is not None else ():
+            if read:
+                rows[frame] = [[list(key), np.asarray(value).tolist()] for key, value in read.items()]
         if rows:
             obj.active_ragdoll.seen = json.dumps(rows)
 

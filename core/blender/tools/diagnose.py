@@ -66,17 +66,12 @@ def situation(obj, scene) -> Situation:
         joints = filter(None, (helper.rigid_body_constraint for helper in settings.collection.all_objects))
         pairs = [(row.get(joint.object1), row.get(joint.object2)) for joint in joints if joint.disable_collisions]
         standing["overlaps"] = diagnosis.overlaps(shapes, parents, [pair for pair in pairs if None not in pair])
-    return Situation(
-        **standing,
-        excess=excess,
-        scale_range=_scale_range(obj, scene),
-        excluded=[layer.name for layer in _excluded(settings, scene, outermost=True)],
-        left_over=built.left_over(scene),
-        refused=_refusals(obj, scene),
-        moved=_moved(obj, parts),
-        outside=_outside(obj, parts, pieces),
-        impossible=axes.is_impossible(anatomy_of(obj), pose.parents, pose.heads, pose.tails),
-    )
+    standing |= {"excess": excess, "scale_range": _scale_range(obj, scene), "refused": _refusals(obj, scene)}
+    standing |= {"excluded": [layer.name for layer in _excluded(settings, scene, outermost=True)]}
+    standing |= {"left_over": built.left_over(scene), "moved": _moved(obj, parts)}
+    standing |= {"outside": _outside(obj, parts, pieces)}
+    impossible = axes.is_impossible(anatomy_of(obj), pose.parents, pose.heads, pose.tails)
+    return Situation(**standing, impossible=impossible)
 
 
 def _standing(obj, scene) -> dict:
@@ -97,8 +92,7 @@ def _standing(obj, scene) -> dict:
         "fps": scene.render.fps / scene.render.fps_base,
         "substeps": own.substeps_per_frame,
         "iterations": own.solver_iterations,
-        "time_scale": own.time_scale,
-        "enabled": own.enabled,
+        **{name: getattr(own, name) for name in ("time_scale", "enabled")},
         "outdated": settings.layout_changed,
         "disabled": "" if view_layers.evaluates(scene, obj) else obj.name,
         "gravity_weight": own.effector_weights.gravity * own.effector_weights.all,

@@ -7,6 +7,7 @@ import numpy as np
 
 from ...anatomy import masses
 from ...errors import RagdollError
+from ...ragdoll import hits
 from ...ragdoll.bodies.fitting import BOX, Shape
 from ...ragdoll.recovery import states
 from ..physics import body_objects, build, built, world
@@ -19,6 +20,7 @@ from . import bone_tools, health, viewport
 STANDARD = 20.0  # [N s] of a blow that is seen, on a man of 70 kg
 BLAST = 10.0  # [N s] on each of his bodies at the origin of an explosion
 PUSH_TIME, KNOCK_OUT = 0.25, 1.5  # [s] of a push; times the threshold of a knock-out
+BEARS = 0.5 * hits.FASTEST  # speed that a knock-out gives a single body at most, see there
 REGAIN_TIME = 0.5  # [s] in which weights come back
 FLOOR = 10.0  # times the height: half a floor's side
 
@@ -50,13 +52,19 @@ def knock_out(obj, scene, bone: str, direction) -> list[str]:
     group = obj.active_ragdoll.recovery
     if group.knock_out_speed == 0.0:
         group.property_unset("knock_out_speed")
-    threshold = group.knock_out_speed * states.speed_scale(obj.active_ragdoll.height, world.pull(scene))  # [m/s]
+    size, pull = obj.active_ragdoll.height, world.pull(scene)
+    threshold = group.knock_out_speed * states.speed_scale(size, pull)  # [m/s]
     impulse = KNOCK_OUT * threshold * viewport.mass(obj) * np.asarray(direction)
+    most = BEARS * masses.froude(size, pull) * built.part_of(obj, bone).body.rigid_body.mass  # [N s]
+    weak = np.linalg.norm(impulse) > most
     if not health.has_floor(obj, scene):
         add_floor(obj, scene)
-    if obj.active_ragdoll.balance.enabled and all(event.frame != scene.frame_current for event in group.events):
-        lists.add_item(group, "events").frame = scene.frame_current  # it would try to catch itself first
-    return effects.add_hit(obj, scene, bone, scene.frame_current, tuple(impulse))
+    # What a hand bears fells nobody, and with balance it would try to catch itself first.
+    forced = weak or obj.active_ragdoll.balance.enabled
+    if forced and all(event.frame != scene.frame_current for event in group.events):
+        lists.add_item(group, "events").frame = scene.frame_current
+    shown = impulse * most / np.linalg.norm(impulse) if weak else impulse
+    return effects.add_hit(obj, scene, bone, scene.frame_current, tuple(shown))
 
 
 def strongest(obj, scene) -> float:

@@ -104,16 +104,10 @@ def figure(obj) -> overlay.Figure:
     settings = obj.active_ragdoll
     own = [obj.pose.bones[part.bone].active_ragdoll for part in settings.parts]
     edges, sides = zip(*(body_edges(part.body) for part in settings.parts), strict=True)
-    return overlay.Figure(
-        edges,
-        sides,
-        np.array([float(np.ptp(e.reshape(-1, 3), axis=0).max()) for e in edges]),
-        *joint_frames(obj),
-        types=[bone.joint for bone in own],
-        limit_min=np.array([bone.limit_min for bone in own], dtype=float),
-        limit_max=np.array([bone.limit_max for bone in own], dtype=float),
-        height=settings.height,
-    )
+    lengths = np.array([float(np.ptp(e.reshape(-1, 3), axis=0).max()) for e in edges])
+    limits = np.array([(bone.limit_min, bone.limit_max) for bone in own], dtype=float).swapaxes(0, 1)
+    types = [bone.joint for bone in own]
+    return overlay.Figure(edges, sides, lengths, *joint_frames(obj), types, *limits, settings.height)
 
 
 def body_edges(body) -> tuple[np.ndarray, np.ndarray]:

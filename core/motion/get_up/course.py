@@ -15,7 +15,7 @@ import numpy as np
 from ... import quaternion as q
 from ...ragdoll.recovery.states import HEIGHT
 from ...ragdoll.recovery.transitions import smooth_step
-from ..biped import ARMS, LEGS, SIGNS, Biped, Posture, Z, dot, stacked, unit
+from ..biped import ARMS, LEGS, SIGNS, Biped, Posture, X, Z, dot, stacked, unit
 from .keys import Surface
 
 _RATE = 24.0  # samples a second at which the speeds are looked at
@@ -28,7 +28,8 @@ SETTLED = 0.8  # [s] in which what a plan misses of the pose that one lies in di
 _EDGE = 0.09  # [s] over which it is drawn gently
 _SOFT = 0.08  # of a pole's height: how gently knees and elbows are kept off the floor
 _OUT = 0.3  # of the way out to the side that arms take which lie overhead: so far all others go, too
-_RAISES = 0.65  # of what a quadruped's legs lack that are drawn ahead below its trunk: by less, shoulders fold too far
+_RAISES = 1.0, 0.65  # of what legs of bipeds, of quadrupeds lack that are below the trunk: by less, they fold too far
+_ASTRIDE = 3.0  # times what a shank needs over the floor: legs that are nearer, seen from above, lie over each other
 _DRAGGED = 2.2  # times slower than their bounds limbs are drawn in, which slide over the floor and over each other
 _QUICK = 2.4, 4.0  # by 1 over that share of an interval loose limbs of bipeds, of quadrupeds come to stand
 _HALF_TURN, _WORTH = 0.5, np.radians(20.0)  # cosine of half the angle, [rad]: when one is drawn in the other way round
@@ -93,7 +94,7 @@ class Course:
         at_keys[:-1] |= self.planted
         at_keys[0] = False
         postures = self._drawn(postures, at_keys)
-        self._nearest = 0.0 if ranges is None else ranges.nearest(own)
+        self._nearest = 0.0 if ranges is None else ranges.nearest(own)[:, 0]
         if not own.four:
             self._keep_out(surface, postures, ~at_keys[1:-1, 2:, None])
         if ranges is not None:
@@ -189,21 +190,29 @@ class Course:
         share += self._stands[i] * smooth_step(1.0 - fast * (1.0 - u[:, None]))
         hung, poles, turns = own.hung(posture, self._aside_of(flexion, i, u), own.firsts(posture))
         begun = np.where(i == 0, smooth_step(4.0 * u), 1.0)  # the pose that he lies in is as it is
-        if own.four:  # legs that are drawn ahead below the trunk raise it
-            low = begun * (self._lacking(hung - lift[:, :1, None] * Z, least, moves, reach) * loose).max(axis=1)
-            rise = _RAISES * mean_around(low[:, None], reach)
-            posture, hung = replace(posture, hip=hip + rise * Z), hung + rise[:, None] * Z
+        # Legs that are drawn ahead below the trunk raise it; a biped's where it rolls over them.
+        rolls = begun if own.four else begun * smooth_step(-2.0 * q.rotate(posture.trunk[:, 0], X)[:, 2])
+        low = self._lacking(hung - lift[:, :1, None] * Z, least, moves, reach) * loose
+        low = rolls * low[:, : 4 if own.four else 2].max(axis=1)
+        rise = _RAISES[int(own.four)] * mean_around(low[:, None], reach)
+        posture, hung = replace(posture, hip=hip + rise * Z), hung + rise[:, None] * Z
+        across = 0.0 if own.four else self._across(replace(posture, ends=hung, poles=poles), begun[:, None] * loose)
         hung += share[..., None] * (ends - hung)
-        hung[..., 2] += self._lacking(hung, least, moves, reach)
+        # What hangs is raised with the trunk, but where it lies on the floor.
+        drop = loose * (1.0 - share) * lift[:, :1]
+        low, alone = (self._lacking(hung - way[..., None] * Z, least, moves, reach) for way in (0.0 * drop, drop))
+        lift = lift[:, 1:] - np.clip(drop - alone + low, 0.0, lift[:, 1:])
+        low, lift = (self._with_other(array, across) for array in (low, lift))
+        hung[..., 2] += low
         both = (hung, ends), (poles, posture.poles), (turns, posture.turns)
         ends, poles, turns = (np.where(loose[..., None], *pair) for pair in both)
-        ends = self._clear_toes(ends + lift[:, 1:, None] * Z, turns, moves[:, :2], reach)
+        ends = self._clear_toes(ends + lift[..., None] * Z, turns, moves[:, :2], reach)
         posture = replace(posture, ends=ends, poles=poles, turns=turns)
         # A foot that swings by its hip keeps as far off as its knee bends.
         way = own.lasts(posture) - own.firsts(posture)
-        near = np.linalg.norm(way, axis=-1, keepdims=True)
-        over = mean_around(np.maximum(self._nearest - near, 0.0), reach) * (moves * ~loose)[..., None]
-        posture = replace(posture, ends=ends + way / np.maximum(near, 1e-9) * over)
+        near = np.linalg.norm(way, axis=-1)
+        over = reached_over(np.maximum(self._nearest - near, 0.0), reach) * moves * ~loose
+        posture = replace(posture, ends=ends + way * (over / np.maximum(near, 1e-9))[..., None])
         if not own.four:
             posture = self._clear_knees(posture, begun[:, None] * (loose | [True, True, False, False]))
         return own.solve(posture)
@@ -219,6 +228,20 @@ class Course:
         share = share * smooth_step(1.0 + dot(way, aside))[..., 0]  # none on the far side, where it would flip
         flexion[..., 0, :] = q.multiply(q.power(q.shortest_arc(way, aside), share), upper)
         return flexion
+
+    def _across(self, posture: Posture, share) -> np.ndarray:
+        """By what share [f, 1] of shares [f, 4] one shank lies over the other one and has to be raised with it."""
+        own, line = self.own, np.linspace(0.0, 1.0, 4)[:, None]
+        ends = own.solve(posture)[1][:, own.limbs[:2, 1:3], :2]
+        left, right = np.moveaxis(ends[:, :, :1] + line * (ends[:, :, 1:] - ends[:, :, :1]), 1, 0)
+        off = np.linalg.norm(left[:, :, None] - right[:, None], axis=-1).min(axis=(1, 2))
+        return (smooth_step(2.0 - off / (_ASTRIDE * self.room.knee)) * share[:, :2].min(axis=1))[:, None]
+
+    def _with_other(self, raised, share) -> np.ndarray:
+        """What limbs are raised by [f, 4], legs by a share [f, 1] of what the other one is."""
+        both = raised.copy()
+        both[:, :2] = np.maximum(both[:, :2], share * both[:, 1::-1])
+        return both
 
     def _lacking(self, points, least, moves, reach: int) -> np.ndarray:
         """How much points [f, k, 3] are too low for so much over the floor; by a share [f, k] gently over its edges."""

@@ -185,7 +185,8 @@ class Ranges:
 
         By as much as the joints ask for: that leaves what stands where it stands."""
         postures = self._least(own, postures, "poles", unit(own.lasts(postures) - own.firsts(postures)))
-        return self._least(own, postures, "turns", np.broadcast_to(Y, postures.ends.shape)) if own.four else postures
+        across = q.rotate(postures.trunk[..., :1, :], Y) + 0.0 * postures.ends
+        return self._least(own, postures, "turns", across) if own.four else postures
 
     def _least(self, own: Biped, postures: Posture, name: str, axes) -> Posture:
         """Postures [f] with their poles or turns turned about axes [f, 4, 3] to where joints are the least beyond."""
@@ -304,12 +305,12 @@ class Author:
         """From lying on the face to half kneeling."""
         own, room = self.own, self.room
         thigh, shank, trunk, arm = own.upper[:2].mean(), own.lower[:2].mean(), own.trunk, own.arm
-        x, y, tuck, beside = 0.9 * trunk, own.shoulder + 0.25 * arm, room.tuck, (own.hips + room.apart) / 2.0
+        x, y, tuck, beside = 0.9 * trunk, own.shoulder + 0.45 * arm, room.tuck, (own.hips + room.apart) / 2.0
         legs = self.pair((-0.96 * own.leg, room.apart * 1.2, tuck), (0, 0.2, -1), lambda s: turned(0, 85))
         arms = self.pair((x, y, room.palm), (-0.6, 0.6, 0.8), self.palm)
         keys = [self.key("palms", 0.9, (0, 0, room.front), (90, 84, 62), legs, arms)]
         z = thigh * 0.98 + room.knee
-        pitch = np.degrees(np.arccos(np.clip((0.84 * arm + room.palm - z) / trunk, -0.35, 0.75)))
+        pitch = np.degrees(np.arccos(np.clip((0.75 * arm + room.palm - z) / trunk, -0.35, 0.75)))
         hip = x - 0.02 * arm - trunk * np.sin(np.radians(pitch))
         legs = self.pair((hip - shank * 0.97, room.apart * 1.15, tuck), (1, 0, -1), lambda s: turned(0, 80))
         keys.append(self.key("all fours", 0.9, (hip, 0, z), (pitch - 4, pitch + 2, pitch - 32), legs, arms))

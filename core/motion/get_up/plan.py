@@ -384,8 +384,5 @@ def local_poses(own: Biped, deltas, places, there, share) -> LocalPose:
             local = sizes[parent] * base.positions[:, row]
             positions[:, row] = positions[:, parent] + q.rotate(rotations[:, parent], local)
     missing = q.multiply(last.rotations, q.conjugate(base.rotations[-1]))
-    return LocalPose(
-        base.positions + share[:, None, None] * (last.positions - base.positions[-1]),
-        q.multiply(q.power(missing, share[:, None]), base.rotations),
-        base.scales,
-    )
+    turns = q.multiply(q.power(missing, share[:, None]), base.rotations)
+    return LocalPose(base.positions + share[:, None, None] * (last.positions - base.positions[-1]), turns, base.scales)

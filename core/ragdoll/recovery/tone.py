@@ -2,7 +2,8 @@
 
 From the pose at the knock-out the posture goes over into a relaxed one. With reflexes the way of the fall chooses it:
 arms ahead, to one side, or down on the haunches, hands behind; drawn in high above the floor. Once the trunk has
-touched the floor the tone fades, so that the body lies and is not held by its muscles.
+touched the floor the tone fades, so that the body lies and is not held by its muscles; but who sits and tips over
+another way than he fell goes on protecting himself, all but the legs.
 
 A weight w makes a spring of 3 Hz times the root of w: 1.5 Hz at 0.25 lies between relaxed and braced muscles (Riener
 and Edrich 1999, Identification of passive elastic joint moments in the lower extremities, J. Biomech. 32, and the
@@ -26,6 +27,7 @@ SETTLES = 0.4  # [s] from the pose at the knock-out to the posture: in less, han
 KEEPS = 0.35  # share of the pose at the knock-out that legs keep in a fall forwards: the one ahead stays ahead
 FADES, LEFT = 0.5, 0.1  # [s] of the tone after the trunk has touched, and what is left of it
 BRAKES, STRETCHES = 0.15, 0.4  # [s] of these until muscles lead nowhere, or arms would lift the trunk again; of legs
+SITS, OTHER = 0.5, 0.1  # [s] after it has touched, until when it may tip over; from what change of shares on
 LATEST = 0.6  # [s] after which it fades though nothing was touched, unless the fall goes on
 STILL_FALLING, TUMBLING = 1.0, 1.0  # [m/s] of the trunk downwards; in any direction
 NOTICES = 0.08  # [s] in which reflexes follow the way of the fall
@@ -45,7 +47,7 @@ CHOICES, FORWARDS = 6, 1  # relaxed, forwards, backwards, left, right, in the ai
 class Trunk:
     """What was measured of a falling trunk."""
 
-    lean: list | None  # from the feet to it [3] [m]; it and the axes count until the floor is met
+    lean: list | None  # from the feet to it [3] [m]; it and the axes count as long as the fall `looks`
     velocity: list  # [3] [m/s]
     axes: list | None  # forward and left [2, 3]; None where they are not known
     clearance: float  # way down to what is below [m], inf where nothing is
@@ -61,18 +63,20 @@ class Fall:
     gone: float = 0.0  # part of the time in which the pose at the knock-out goes over into the posture, 0..1
     touched: bool = False  # the trunk has met the floor
     met: float = math.inf  # [s] since then, as it is foreseen: from -BEFORE on
-    faded: float = 0.0  # [s] for which the tone has been fading
+    faded: float = 0.0  # [s] for which the tone of legs has been fading
     shares: tuple = (1.0, *[0.0] * (CHOICES - 1))  # of the postures; 1 in sum
+    tips: tuple = shares  # the same of all but legs
+    calmed: float = 0.0  # [s] for which the tone of all but legs has been fading
+
+    @property
+    def looks(self) -> bool:
+        """Whether the way of the fall still counts."""
+        return not self.touched or self.met < SITS
 
     @property
     def settled(self) -> float:
         """How far the pose at the knock-out has gone over into the posture, 0..1."""
         return float(smooth_step(self.gone))
-
-    @property
-    def strength(self) -> float:
-        """Factor on the tone."""
-        return float(1.0 - (1.0 - LEFT) * smooth_step(self.faded / FADES))
 
     @property
     def holds(self) -> float:
@@ -81,6 +85,11 @@ class Fall:
         All muscles tighten just before the trunk meets the floor, or the impact would throw limbs about, then let go.
         """
         return HOLDS * float(smooth_step(self.met / LETS_GO))
+
+
+def strength(faded):
+    """Factor on a tone that has been fading for some time [s]."""
+    return 1.0 - (1.0 - LEFT) * smooth_step(faded / FADES)
 
 
 def pace(size: float, gravity: float) -> float:
@@ -104,11 +113,13 @@ def step(fall: Fall, found: Trunk, reflexes: bool, seconds: float) -> Fall:
     gone = max(fall.gone, min(clock / (SETTLES + longer), fall.gone + passed / SETTLES, 1.0))
     ends = touched or (fall.clock >= LATEST and sinks < STILL_FALLING)
     holds_on = reflexes and speed > TUMBLING  # down the stairs
-    shares, share = fall.shares, -math.expm1(-passed / NOTICES)
-    if not touched:
+    tips, share, calms = fall.tips, -math.expm1(-passed / NOTICES), passed if ends and not holds_on else 0.0
+    if fall.looks:
         wanted = _shares(found, down, pull, lands) if reflexes else Fall.shares
-        shares = tuple(own + (other - own) * share for own, other in zip(shares, wanted, strict=True))
-    return Fall(clock, gone, touched, met, fall.faded + (passed if ends and not holds_on else 0.0), shares)
+        tips = tuple(own + (other - own) * share for own, other in zip(tips, wanted, strict=True))
+    shares = fall.shares if touched else tips
+    other = met < SITS and max(abs(own - was) for own, was in zip(tips, shares, strict=True)) > OTHER
+    return Fall(clock, gone, touched, met, fall.faded + calms, shares, tips, fall.calmed + (0.0 if other else calms))
 
 
 def _shares(found: Trunk, down: tuple, pull: float, lands: float) -> tuple:
@@ -150,7 +161,8 @@ def target(falls: list, of: np.ndarray, start: np.ndarray, postures: tuple, kept
         of: to which of the falls each joint belongs [k]. kept: share of the pose at the knock-out that legs keep [k].
     """
     known, turns = postures
-    ways = np.array([(fall.settled, *fall.shares) for fall in falls])[of]
+    ways = np.array([[(fall.settled, *own) for own in (fall.tips, fall.shares)] for fall in falls])
+    ways = ways[of, (kept > 0.0).astype(int)]
     mixed = quaternion.normalize(np.einsum("kp,pkj->kj", ways[known, 1:], turns))
     result = start.copy()
     result[known] = quaternion.slerp(start[known], mixed, (ways[:, 0] * (1.0 - kept * ways[:, 1 + FORWARDS]))[known])

@@ -218,11 +218,8 @@ class Layers(FromSettings, LayerStack):
 
     def read(self, reader, _pose) -> LayerInputs:
         live = [reader.settings.layers[place] for place in self._places]
-        several = {
-            place: [item.weight for item in layer.poses]
-            for place, layer in zip(self._places, live, strict=True)
-            if layer.source == "POSE" and len(layer.poses)
-        }
+        posed = ((place, own.poses) for place, own in zip(self._places, live, strict=True) if own.source == "POSE")
+        several = {place: [item.weight for item in poses] for place, poses in posed if len(poses)}
         return LayerInputs([layer.weight for layer in live], self._spaces.read(reader), several)
 
     def point(self, state: dict | None, name: str) -> tuple | None:
