@@ -387,26 +387,23 @@ def _without_hip_helpers(tree: Tree, found: Structure, chain: list) -> list:
 
 def _give_arm(tree: Tree, found: Structure, start: int, is_leg: bool) -> None:
     chain = limb(tree, start, down=is_leg)
-    length, names = _lengths(tree, chain), list(roles.ARM)
+    length, own = _lengths(tree, chain), list(roles.ARM[1:])
     if is_leg:
         # Shoulder, elbow and wrist are above a third of the leg; with a shoulder blade there is one joint more.
         high = sum(tree.height[row] > 0.35 * tree.height[start] for row in chain)
-        _give(tree, found, chain, names[bool(high < 3 and length[0] >= 0.05 * length.sum()) :], roles.FINGER)
-        return
-    across = np.abs(tree.heads[chain] @ found.lateral - found.centre)
-    wrist = int(np.argmax(length[::-1].cumsum()[::-1] < HAND_LENGTH * length.sum()))
-    inner = wrist > 3 and across[0] < 0.4 * across[1]  # beside one of two parts, which is no longer than it
-    if inner or (len(chain) >= 3 and length[0] < 0.85 * length[1] and across[0] < 0.7 * across[1]):
-        length, wrist = length[1:], wrist - 1
+        has_clavicle = high >= 3 or length[0] < 0.05 * length.sum()
     else:
-        del names[0]
-    upper = names.index(roles.UPPER_ARM)
-    if wrist == 3:  # one of upper arm and forearm, which are about as long, has two parts
-        halved = abs(length[0] + length[1] - length[2]) < abs(length[0] - length[1] - length[2])
-        names.insert(upper + (1 if halved else 2), roles.TWIST)
-    elif wrist == 4:
-        names[upper + 1 : -1] = [roles.TWIST, roles.FOREARM, roles.TWIST]
-    _give(tree, found, chain, names, roles.FINGER)
+        across = np.abs(tree.heads[chain] @ found.lateral - found.centre)
+        wrist = int(np.argmax(length[::-1].cumsum()[::-1] < HAND_LENGTH * length.sum()))
+        has_clavicle = len(chain) >= 3 and length[0] < 0.85 * length[1] and across[0] < 0.7 * across[1]
+        has_clavicle |= wrist > 3 and across[0] < 0.4 * across[1]  # before a part of the upper arm, no longer than it
+        first, wrist = (1, wrist - 1) if has_clavicle else (0, wrist)
+        if wrist > 2:  # upper arm and forearm have more parts, and are about as long
+            parts = length[first : first + wrist]
+            elbow = min(range(1, wrist), key=lambda i: abs(parts[:i].sum() - parts[i:].sum()))
+            own[1:1] = [roles.TWIST] * (elbow - 1)
+            own[-1:-1] = [roles.TWIST] * (wrist - elbow - 1)
+    _give(tree, found, chain, [*roles.ARM[:1], *own] if has_clavicle else own, roles.FINGER)
 
 
 def _give(tree: Tree, found: Structure, chain: list, names: list, rest: str) -> None:

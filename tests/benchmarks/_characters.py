@@ -31,7 +31,7 @@ def bench(run: Callable[..., tuple[dict, bool]], description: str, **options: ob
     for name, default in options.items():
         if default is False:
             parser.add_argument(f"--{name}", action="store_true")
-        elif isinstance(default, Sequence):
+        elif isinstance(default, list):
             parser.add_argument(f"--{name}", type=type(default[0]), nargs="+", default=default)
         else:
             parser.add_argument(f"--{name}", type=type(default), default=default)

@@ -48,6 +48,14 @@ def test_bodies_are_of_sensible_size_and_hang_in_one_tree_by_joints_at_their_bon
             assert (joint.matrix_world.translation - head).length <= 1e-5 * max(1.0, *map(abs, head)), part.bone
 
 
+def test_a_head_that_is_drawn_as_a_stub_on_a_short_neck_has_a_body(scene):
+    table = {bone: row for bone, row in rigs.HUMAN.items() if bone != "head"}
+    table |= {"neck": ((0, 0, 1.5), (0, 0, 1.53), "spine"), "head": ((0, 0, 1.53), (0, 0, 1.57), "neck")}
+    obj = rigs.armature(scene, table)
+    build.build(obj, scene)
+    assert "head" in {part.bone for part in obj.active_ragdoll.parts}
+
+
 def _place(obj, scene, matrices) -> None:
     """The object gets the first matrix, parents of it the others."""
     obj.matrix_basis, child = matrices[0], obj

@@ -274,7 +274,11 @@ def _choose(obj, pose, candidates, bones, anatomy, skinned: bool) -> np.ndarray:
         return candidates
     if bones == "MAIN":
         return _main(obj, pose, candidates, anatomy, skinned)
-    return shapes.choose_bones(pose.heads, pose.tails, pose.parents, candidates, pose.axes)
+    chosen = shapes.choose_bones(pose.heads, pose.tails, pose.parents, candidates, pose.axes)
+    heads = roles.of_role(anatomy, roles.HEAD)
+    if not chosen[heads].any():  # which weighs and is to be protected, however short importers draw it
+        chosen[heads[:1]] = candidates[heads[:1]]
+    return chosen
 
 
 def _main(obj, pose, deform, anatomy, skinned: bool) -> np.ndarray:

@@ -113,17 +113,15 @@ def planned(run, character, scene, frame: int, lying, place, manner: plan.Manner
 
 
 def _started(rig: Rig, poses: LocalPose, ahead: int, animated) -> LocalPose:
-    """Poses [f, n] that end at rest in that of the animation some frames ahead, and those of twice as many frames in
-    which that gets to its pace and its frame's pose. animated: its matrices [n, 4, 4] there by the frame from the first
-    pose on."""
-    share, first = np.arange(1, 2 * ahead + 1) / (2 * ahead), len(poses.positions) - 1 + ahead
-    # The pace rises as 3 s^2 - 2 s^3.
-    frames = first + 2 * ahead * share**3 * (1.0 - 0.5 * share)
-    whole = np.minimum(frames.astype(int), first + ahead - 1)
-    parts = [pose.model_to_local_matrices(rig.skeleton, animated(first + i)) for i in range(ahead + 1)]
+    """Poses [f, n] that end at rest as the animation is some frames ahead, and those of twice as many frames in which
+    it gets to its pace and its frame. animated: its matrices [n, 4, 4] there by the frame from the first pose on."""
+    first, share = len(poses.positions) - 1 + ahead, np.arange(1, 2 * ahead + 1) / (2 * ahead)
+    parts = (pose.model_to_local_matrices(rig.skeleton, animated(first + i)) for i in range(ahead + 1))
     known = [LocalPose(*pose.decompose_matrices(part)) for part in parts]
-    more = [between(known[i - first], known[i - first + 1], np.array(at)) for i, at in zip(whole, frames - whole)]
-    arrays = zip(vars(poses).values(), *(vars(each).values() for each in more))
+    frames = 2 * ahead * share**3 * (1.0 - 0.5 * share)  # the pace rises as 3 s^2 - 2 s^3
+    whole = np.minimum(frames.astype(int), ahead - 1)
+    more = [between(known[i], known[i + 1], np.array(at - i)) for i, at in zip(whole, frames, strict=True)]
+    arrays = zip(vars(poses).values(), *(vars(each).values() for each in more), strict=True)
     return LocalPose(*(np.concatenate([given, np.stack(added)]) for given, *added in arrays))
 
 
