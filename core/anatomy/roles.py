@@ -55,7 +55,7 @@ def of_role(anatomy: Anatomy, role, side=None) -> list:
 # A human gets ten to thirteen bodies with "main": pelvis, at most three of spine and chest, head, upper arms, forearms,
 # thighs and shanks. Hands and feet, clavicles, neck, twist bones and helpers merge into the body they hang on. They are
 # light beside their neighbours, their joints stiff or short, and a chain of small bodies between two heavy ones makes a
-# ragdoll tremble; a neck of a few centimetres is one such. The head's joint then takes over the neck's place at the chest.
+# ragdoll tremble; a neck of a few centimetres is one such. The head's joint then takes the neck's place at the chest.
 #
 # A quadruped's hand and foot are whole segments of its legs, its neck and tail are long: the first hand and foot bone
 # of each leg stay bodies, as do at most two of the neck and three of the tail. A creature keeps all but what is small

@@ -24,20 +24,10 @@ class Elastic(Law):
     """A spring whose stiffness is stated for each kilogram."""
 
     identifier, label, description, constraint = "ELASTIC", "Elastic", "Pulled by rubber bands", "SPRING2"
-    parameters = (
-        Parameter(
-            name="elasticity",
-            setting="elasticity",
-            title="Elasticity",
-            description="Stiffness for each kilogram [N/m/kg]",
-            default=2000.0,
-            lowest=0.0,
-            highest=1.0e5,
-            factor=Factor("elasticity_scale", "Elasticity", "Multiplies the character's elasticity"),
-            called="elasticity",
-            option=("elasticity", "K", "of the rubber bands"),
-        ),
-    )
+    about = "elasticity", "elasticity", "Elasticity", "Stiffness for each kilogram [N/m/kg]"
+    factor = Factor("elasticity_scale", "Elasticity", "Multiplies the character's elasticity")
+    words = "elasticity", ("elasticity", "K", "of the rubber bands")
+    parameters = (Parameter(*about, 2000.0, 0.0, 1.0e5, factor, *words),)
 
     def reach(self, weight, seconds):
         return np.full_like(weight, 1.0)

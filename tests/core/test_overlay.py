@@ -20,19 +20,9 @@ def moved(position=(0.0, 0.0, 0.0), rotation=(1.0, 0.0, 0.0, 0.0)) -> np.ndarray
 def pair(kind="CONE", low=(-0.6, -0.3, -0.4), high=(0.9, 0.5, 0.7)):
     """Wires of two bodies whose joint stands at the end of the one and the beginning of the other."""
     edges, sides = box((0.05, LENGTH / 2, 0.05))
-    figure = overlay.Figure(
-        edges=[edges, edges],
-        sides=[sides, sides],
-        lengths=np.full(2, LENGTH),
-        parents=np.array([-1, 0]),
-        child_frames=np.array([np.eye(4), moved((0, -LENGTH / 2, 0))]),
-        parent_frames=np.array([np.eye(4), moved((0, LENGTH / 2, 0))]),
-        types=["FREE", kind],
-        limit_min=np.array([np.zeros(3), low]),
-        limit_max=np.array([np.zeros(3), high]),
-        height=2.0,
-    )
-    return overlay.Wires(figure)
+    frames = (np.array([np.eye(4), moved((0, side * LENGTH / 2, 0))]) for side in (-1, 1))
+    joints = np.array([-1, 0]), *frames, ["FREE", kind], *(np.array([np.zeros(3), end]) for end in (low, high))
+    return overlay.Wires(overlay.Figure([edges, edges], [sides, sides], np.full(2, LENGTH), *joints, height=2.0))
 
 
 def posed(wires, relative, apart=(0.0, 0.0, 0.0)) -> np.ndarray:

@@ -111,12 +111,8 @@ def test_a_foot_that_hangs_on_the_root_hangs_on_its_shank_in_the_body():
 def test_unknown_bones_stay_generic_and_are_said_so():
     rig = rig_of("Bandai-Namco")
     spine = rig.names.index("Spine")
-    anatomy = rig.recognise(
-        names=[*rig.names, "quux"],
-        parents=[*rig.parents, spine],
-        heads=np.vstack([rig.heads, rig.heads[spine] + (0, 0.2, 0)]),
-        tails=np.vstack([rig.tails, rig.heads[spine] + (0, 0.3, 0)]),
-    )
+    heads, tails = np.vstack([rig.heads, rig.heads[spine] + (0, 0.2, 0)]), [*rig.tails, rig.heads[spine] + (0, 0.3, 0)]
+    anatomy = rig.recognise(names=[*rig.names, "quux"], parents=[*rig.parents, spine], heads=heads, tails=tails)
     assert anatomy.roles[-1] == "GENERIC" and anatomy.certainty[-1] == 0.0
     assert any("quux" in note for note in anatomy.notes)
 
@@ -216,12 +212,8 @@ def test_each_of_eight_legs_has_a_hip_knees_and_a_foot_on_its_own_side(named, pa
     rig = spider(named, parts)
     rng = np.random.default_rng(parts)
     order = np.concatenate([[0], 1 + rng.permutation(len(rig.names) - 1)])  # of siblings; names are found again
-    anatomy = recognise(
-        [rig.names[i] for i in order],
-        [-1 if rig.parents[i] < 0 else int(np.flatnonzero(order == rig.parents[i])[0]) for i in order],
-        rig.heads[order],
-        rig.tails[order],
-    )
+    parents = [-1 if rig.parents[i] < 0 else int(np.flatnonzero(order == rig.parents[i])[0]) for i in order]
+    anatomy = recognise([rig.names[i] for i in order], parents, rig.heads[order], rig.tails[order])
     assert anatomy.kind == CREATURE
     assert list(anatomy.roles) == [rig.roles[i] for i in order]
     assert list(anatomy.sides) == [rig.sides[i] for i in order]
@@ -247,13 +239,9 @@ def test_a_foot_that_is_a_control_with_a_mesh_hangs_on_the_shank_that_it_leads(c
     legs = [i for i, role in enumerate(rig.roles) if role in ("THIGH", "SHANK", "UPPER_ARM", "HAND")]
     assert [anatomy.roles[i] for i in legs] == [plain.roles[i] for i in legs]
     # Where the limb has an end of its own the control stays what it is.
-    plain = rig.recognise(
-        names=[*rig.names, "ik_foot"],
-        parents=[*rig.parents, -1],
-        heads=[*rig.heads, rig.heads[feet[0]]],
-        tails=[*rig.tails, rig.tails[feet[0]]],
-        ends=[(rig.parents[feet[0]], len(names), True)],
-    )
+    places = {"heads": [*rig.heads, rig.heads[feet[0]]], "tails": [*rig.tails, rig.tails[feet[0]]]}
+    ends = [(rig.parents[feet[0]], len(names), True)]
+    plain = rig.recognise(names=[*rig.names, "ik_foot"], parents=[*rig.parents, -1], **places, ends=ends)
     assert plain.roles[-1] == "HELPER" and not plain.led
 
 
