@@ -469,7 +469,7 @@ def _goal(body: Body, state: State, stride: Stride, k: int, start: complex, left
 
 
 def _coming(body: Body, state: State, stride: Stride, k: int, left: float, base: complex) -> complex:
-    """The capture point's offset in `left` seconds, in which the other foot presses while it stands."""
+    """The capture point's offset in `left` seconds; the other foot, with an offset, presses while it stands."""
     changes, own = min(stride.seconds[1 - k] / pace(body, state), left), state.feet[1 - k].own
     lands, lifts = (0.0, left) if own else (0.0, changes) if stride.stands[1 - k] else (changes, left)
     speed = state.speed + state.coming

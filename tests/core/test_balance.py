@@ -25,9 +25,8 @@ def stand(body=MAN, heading=1 + 0j, left=1j) -> Stride:
 
 
 def walk(body=MAN, speed=1.2, carried=0.0, cycle=1.1, bounce=0.0, stance=0.6):
-    """A walk along x by its formula: each foot stands for 0.6 of the cycle [s], or goes up slowly behind the hip after
-    a shorter stance; on a treadmill, which goes unevenly, it goes back as fast. The hip goes up and down by a share of
-    the leg."""
+    """A walk along x by its formula: each foot stands for 0.6 of the cycle [s], or goes up slowly after a shorter
+    stance; on a treadmill, which goes unevenly, it goes back as fast. The hip bounces by a share of the leg."""
     period, unit = cycle * body.time, math.sqrt(body.size * body.gravity / 9.81)
     stride = speed * unit * period
 
