@@ -198,7 +198,7 @@ def test_bad_input_is_named_and_changes_nothing(fresh_scene):
     rig = rigs.load("own dog")
     build.build(rig.obj, rig.scene)
     rigs.select(rig.obj, rig.obj.name)
-    with pytest.raises(RuntimeError, match="needs a left and a right leg"):
+    with pytest.raises(RuntimeError, match="stands on four legs"):
         bpy.ops.active_ragdoll.setup_balance()
     settings = rig.obj.active_ragdoll
     assert not settings.balance.enabled and not settings.recovery.enabled and settings.target_armature is None

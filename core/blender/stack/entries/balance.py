@@ -51,7 +51,9 @@ def figure_of(obj, rig: Rig) -> balanced_pose.Figure:
     feet = leg_stabilizers.legs_of(obj)
     side = dict(zip(obj.data.bones.keys(), anatomy.sides, strict=True))
     pair = [[name for name in feet if side[name] == which] for which in (LEFT, RIGHT)]
-    if anatomy.kind == QUADRUPED or [len(names) for names in pair] != [1, 1]:
+    if anatomy.kind == QUADRUPED:
+        raise RagdollError(f"{NAME}: '{obj.name}' stands on four legs, and only who stands on two is balanced")
+    if [len(names) for names in pair] != [1, 1]:
         raise RagdollError(
             f"{NAME}: '{obj.name}' needs a left and a right leg, thigh to foot; "
             f"found {', '.join(feet) or 'none'}: choose the bones' roles"
