@@ -109,7 +109,6 @@ class Course:
         # others by a part of that way, as behind the back a shoulder lets none pass.
         up = q.rotate(flexion[0, :, 0], own.ways[:, 0])[:, 2] > 0.2
         self._aside = np.where(np.isin(np.arange(4), ARMS), np.where(up, 1.0, 0.0 if own.four else _OUT), 0.0)
-        self._rolls = 1.0 - _prone(postures.trunk[0, 0])  # by how much it begins to lie on the face by that
         arrays = [*postures.arrays(), flexion]
         # Chest and head against what is below them: by themselves they might turn over the other way round.
         below, above = postures.trunk[..., :2, :], postures.trunk[..., 1:, :]
@@ -192,7 +191,7 @@ class Course:
         hung, poles, turns = own.hung(posture, self._aside_of(flexion, i, u), own.firsts(posture))
         begun = np.where(i == 0, smooth_step(4.0 * u), 1.0)  # the pose that he lies in is as it is
         # Legs that are drawn ahead below the trunk raise it; a biped's where it rolls over them.
-        rolls = begun if own.four else begun * self._rolls * _prone(posture.trunk[:, 0])
+        rolls = begun if own.four else begun * smooth_step(-2.0 * q.rotate(posture.trunk[:, 0], X)[:, 2])
         low = self._lacking(hung - lift[:, :1, None] * Z, least, moves, reach) * loose
         low = rolls * low[:, : 4 if own.four else 2].max(axis=1)
         rise = _RAISES[int(own.four)] * mean_around(low[:, None], reach)
@@ -329,8 +328,3 @@ class Course:
             steps = np.minimum(np.diff(self.times) * np.clip(grow, 1.0, 1.5), _LONGEST * first)
             self.times = np.concatenate([[0.0], np.cumsum(steps)])
         return self
-
-
-def _prone(turns) -> np.ndarray:
-    """By how much a trunk turned so [.., 4] lies on its face, 0..1."""
-    return smooth_step(-2.0 * q.rotate(turns, X)[..., 2])
