@@ -190,8 +190,9 @@ class Course:
         share += self._stands[i] * smooth_step(1.0 - fast * (1.0 - u[:, None]))
         hung, poles, turns = own.hung(posture, self._aside_of(flexion, i, u), own.firsts(posture))
         begun = np.where(i == 0, smooth_step(4.0 * u), 1.0)  # the pose that he lies in is as it is
-        # Legs that are drawn ahead below the trunk raise it; a biped's where it rolls over them.
-        rolls = begun if own.four else begun * smooth_step(-2.0 * q.rotate(posture.trunk[:, 0], X)[:, 2])
+        # Legs that are drawn ahead below the trunk raise it; a biped's where it rolls over them, on an even floor.
+        faces_down = smooth_step(-2.0 * q.rotate(posture.trunk[:, 0], X)[:, 2]) * (self.floor.relief is None)
+        rolls = begun if own.four else begun * faces_down
         low = self._lacking(hung - lift[:, :1, None] * Z, least, moves, reach) * loose
         low = rolls * low[:, : 4 if own.four else 2].max(axis=1)
         rise = _RAISES[int(own.four)] * mean_around(low[:, None], reach)
