@@ -25,7 +25,7 @@ ROOFS = (
     (OWN, 1.0, 0.2, 30, 41, "no room to stand"),
     (OWN, 0.6, 0.02, 30, 41, "is right over"),
     ("own dog", 0.46, 0.2, 30, 41, "is right over"),
-    (OWN, 0.8, 0.2, 90, 130, 'bone "mixamorig:Head" off its way'),
+    (OWN, 0.8, 0.2, 100, 140, 'bone "mixamorig:Head" off its way'),
 )
 
 
