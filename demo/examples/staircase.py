@@ -12,7 +12,7 @@ from active_ragdoll.core.blender.tools import story
 from .. import shot, stage
 
 STEPS, RISE, TREAD, WIDE = 5, 0.16, 0.30, 2.6  # [m]
-PUSH, LAST = 30, 264  # frames
+PUSH, LAST = 30, 290  # frames
 IMPULSE, BLOW = (12.0, -75.0, 10.0), 0.1  # [N s] down the stairs, on the back; [s]
 
 
