@@ -12,14 +12,14 @@ from active_ragdoll.core.blender.tools import story
 from .. import shot, stage
 
 STEPS, RISE, TREAD, WIDE = 5, 0.16, 0.30, 2.6  # [m]
-PUSH, LAST = 30, 290  # frames
+PUSH, LAST = 30, 276  # frames
 IMPULSE, BLOW = (12.0, -75.0, 10.0), 0.1  # [N s] down the stairs, on the back; [s]
 
 
 def main(out: Path) -> None:
     """Make the shot and its results in the folder `out`."""
     scene = shot.new_scene()
-    walker = shot.walker(scene, cycles=10)
+    walker = shot.walker(scene, cycles=14)
     walker.location.z = STEPS * RISE
     scene.frame_end = LAST
     shot.furnish(scene)

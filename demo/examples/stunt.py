@@ -13,7 +13,7 @@ from .. import shot, stage
 
 SIZE = np.array((3.8, 1.7, 1.3))  # of the car [m]
 SPEED, BRAKES = 5.5, 6.0  # [m/s], [m/s^2]
-MEET, LAST = 30, 320  # frames: where the walker is struck
+MEET, LAST = 30, 312  # frames: where the walker is struck
 HURTS = 25.0  # [s]: the arm hangs for the whole shot
 AWAY, CLEARANCE = 0.34, 0.03  # from the middle of the walker when it strikes, and over the floor [m]
 
@@ -21,7 +21,7 @@ AWAY, CLEARANCE = 0.34, 0.03  # from the middle of the walker when it strikes, a
 def main(out: Path) -> None:
     """Make the shot and its results in the folder `out`."""
     scene = shot.new_scene()
-    walker = shot.walker(scene, cycles=10)
+    walker = shot.walker(scene, cycles=14)
     scene.frame_end = LAST
     shot.furnish(scene)
     build.build(walker, scene)
