@@ -5,6 +5,7 @@ import bpy
 from ..core.blender.interface import object_fields, props, rows, short
 from ..core.blender.languages import translated
 from ..core.blender.physics import built
+from ..core.blender.run.get_up import is_planned
 from ..core.blender.tools import story, viewport
 from .base import Part, active_armature, draw_list
 
@@ -166,8 +167,8 @@ class ACTIVE_RAGDOLL_PT_get_up(Part, bpy.types.Panel, label="Getting Up", parent
         props(column, group, "get_up")
         if group.get_up == "STAY_DOWN":
             return
-        planned = group.get_up == "AUTOMATIC"
-        props(column.column(align=True), group, "get_up_pace", *(("get_up_side", "get_up_seed") if planned else ()))
+        planned = ("get_up_side", "get_up_seed") if is_planned(group) else ()
+        props(column.column(align=True), group, "get_up_pace", *planned)
         if planned:
             buttons, way = draw_list(column, _draw_way_point, group, "way_points", rows=2)
             buttons.operator("active_ragdoll.move_way_up", text="", icon="VIEW_PAN")

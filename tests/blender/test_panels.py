@@ -306,6 +306,8 @@ def test_what_has_no_effect_on_a_fall_or_getting_up_is_not_offered(arm):
     assert [sum(each) for each in seen] == [4, 3, 2, 0] and seen == [sorted(each) for each in seen]
     group.tone = 0.0
     assert not next(row.active for _kind, name, row in drawn(PANELS["recovery"], arm) if name == "reflexes")
+    group.get_up, group.get_up_face_up = "AUTOMATIC", bpy.data.actions.new("Rise")  # which it gets up by
+    assert not any(name.startswith("get_up_s") for _kind, name in draw()["get_up"])
 
 
 def _world_button(scene) -> tuple[bool, bool]:
