@@ -72,6 +72,15 @@ def test_a_character_gets_up_by_a_plan_which_no_layer_disturbs_and_its_bodies_fo
     assert all(jumps[frame] < knock_outs.LIMIT + wanted[frame] for frame in (done, done + 1))
 
 
+def test_who_stands_is_led_in_full_also_while_the_animation_gets_to_its_pace():
+    obj, scene, _first = prepared(OWN, 270)
+    weights = {frame: getattr(records.recovery_of(obj), "weight", None) for frame in simulate.frames(scene)}
+    way, after = records.record_of(obj, scene.frame_end).passages
+    stands = round(way.frame + way.keys[-1] * rigs.FPS)
+    assert after.frame - stands > 6 and all(weights[frame] > 0.999 for frame in range(stands, int(after.frame)))
+    assert weights[stands - 10] < 0.99
+
+
 @pytest.mark.parametrize("phase", (0, 6))
 def test_a_walk_begins_out_of_the_stance_that_it_goes_on_with_and_throws_no_leg(phase):
     """Wherever in its cycle he stands up: feet are no quicker and no higher than the walk's own."""

@@ -236,8 +236,10 @@ class Recovery:
     @property
     def weight(self) -> float:
         """Factor of the weights in the step to come."""
-        if self._carrying is not None:
-            begun, risen = (smooth_step((self.state.progress - a) / (b - a)) for a, b in (DRAWN_IN, UPRIGHT))
+        if (passage := self._carrying) is not None:
+            # A plan ends with the animation's first steps, at full weights.
+            gone = self.state.progress * (passage.planned.length / passage.keys[-1] if passage.keys else 1.0)
+            begun, risen = (smooth_step((gone - a) / (b - a)) for a, b in (DRAWN_IN, UPRIGHT))
             return float(DRAGGED + (CARRIED - DRAGGED) * begun + (1.0 - CARRIED) * risen)
         return self.state.weight
 
