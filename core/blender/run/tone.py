@@ -115,7 +115,7 @@ class Falling:
         """After a frame is shown: the fall until the next one. solids: see `ground.bounded`."""
         rows, body, height = self.trunk, run.body, self.character.height
         pull, lean, axes, above = math.hypot(*gravity), None, None, np.inf
-        if self.fall.looks:
+        if self.fall.looks(reflexes):
             place = self.shares @ body[rows, :3, 3]
             feet = np.add.reduce(body[self.feet, :3, 3]) / len(self.feet) if len(self.feet) else place
             lean, axes = (place - feet).tolist(), self._axes(run)
@@ -214,7 +214,8 @@ class Tone(shot_run.Effect):
         joints, whose, falling, drives = self._joined, self._whose, list(self._falling.values()), run.joint_drives
         relative, gravity = drives.relative(run.body)[self._of], world.gravity(scene)
         old, before, held = [each.fall for each in falling], self._end, {}
-        solids = None if not any(fall.looks for fall in old) else ground.bounded(self._solids, run.graph)
+        looking = any(fall.looks(own.reflexes) for fall, own in zip(old, settings, strict=True))
+        solids = ground.bounded(self._solids, run.graph) if looking else None
         for each, own in zip(falling, settings, strict=True):
             each.step(run, solids, gravity, own.reflexes, seconds)
         falls, pull = [each.fall for each in falling], math.hypot(*gravity)

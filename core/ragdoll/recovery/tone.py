@@ -68,10 +68,9 @@ class Fall:
     tips: tuple = shares  # the same of all but legs
     calmed: float = 0.0  # [s] for which the tone of all but legs has been fading
 
-    @property
-    def looks(self) -> bool:
-        """Whether the way of the fall still counts."""
-        return not self.touched or self.met < SITS
+    def looks(self, reflexes: bool) -> bool:
+        """Whether the way of the fall still counts: once it has touched, for reflexes only."""
+        return not self.touched or (reflexes and self.met < SITS)
 
     @property
     def settled(self) -> float:
@@ -114,7 +113,7 @@ def step(fall: Fall, found: Trunk, reflexes: bool, seconds: float) -> Fall:
     ends = touched or (fall.clock >= LATEST and sinks < STILL_FALLING)
     holds_on = reflexes and speed > TUMBLING  # down the stairs
     tips, share, calms = fall.tips, -math.expm1(-passed / NOTICES), passed if ends and not holds_on else 0.0
-    if fall.looks:
+    if fall.looks(reflexes):
         wanted = _shares(found, down, pull, lands) if reflexes else Fall.shares
         tips = tuple(own + (other - own) * share for own, other in zip(tips, wanted, strict=True))
     shares = fall.shares if touched else tips
